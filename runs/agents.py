@@ -1,0 +1,187 @@
+"""Agents: what a planner is given, what it may propose, and the registry of agent versions.
+
+A planner proposes; it cannot name a state, mark a step done or finish a run. The engine validates what it
+proposes and the machine decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from approvals.policy import Policy
+from runs.tools import ReadingTool, Tool, WritingTool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """One observation as the planner sees it; never one that is out of date."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    value: Any
+    resource: str
+    version: str
+    observed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """An effect of the run's lineage that stands: confirmed and not compensated."""
+
+    step: str
+    tool: str
+    operation_id: str
+    arguments: Mapping[str, Any]
+    reference: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls."""
+
+    run: str
+    goal: str
+    input: Mapping[str, Any]
+    constraints: tuple[str, ...]
+    observations: tuple[Observed, ...]
+    standing: tuple[Done, ...]
+    advice: tuple[str, ...]  #: what people wrote for it: changes asked, answers
+    voided: str | None  #: why the plan before lost its validity, in words
+    next_version: int
+
+    def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
+        """The current observation of this tool with exactly these arguments."""
+        return next((o for o in self.observations if o.tool == tool and dict(o.arguments) == dict(arguments)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """Proposal: read this, then ask me again."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One effect of a plan. Names say what the step acts on ("refund:order-1042"), never a number."""
+
+    name: str
+    tool: str
+    arguments: Mapping[str, Any]
+    rests_on: tuple[Read, ...] = ()  #: the observations that it takes for true; their versions are bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """An obligation that opens when step `after` is confirmed and is discharged by the receipt of step `by`."""
+
+    text: str
+    after: str
+    by: str
+    due: timedelta | None = None  #: from the moment it opens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assume:
+    """Something the plan takes for true, and the observations it rests on."""
+
+    text: str
+    rests_on: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Proposal: these steps, in this order."""
+
+    steps: tuple[Step, ...]
+    promises: tuple[Promise, ...] = ()
+    assumptions: tuple[Assume, ...] = ()
+    claim: str = ""  #: what the planner says about it; shown as not verified
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """Proposal: a person has to answer this first."""
+
+    question: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decline:
+    """Proposal: no plan; a person has to decide."""
+
+    reason: str
+
+
+Proposal = Read | Plan | Ask | Decline
+
+
+class Planner(Protocol):
+    """A model or code. It may call nothing outside but a model; reading is proposed."""
+
+    def propose(self, view: View) -> Proposal:
+        """The next step towards the goal. May raise: nothing has happened then, it is asked again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """A limit that every new run of an agent accepts, with its source."""
+
+    text: str
+    source_kind: str  #: policy, configuration, person, document
+    source_ref: str
+    source_version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """One version of one agent. Old runs stay with the version that they started with."""
+
+    name: str
+    version: str
+    title: str
+    planner: Planner
+    tools: tuple[Tool, ...]
+    policy: Policy
+    constraints: tuple[Constraint, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)  #: of prompt and model, where there are any
+
+    def reading(self, name: str) -> ReadingTool:
+        """The reading tool of this name. Raises KeyError."""
+        return next(t for t in self._named(name) if isinstance(t, ReadingTool))
+
+    def writing(self, name: str) -> WritingTool:
+        """The writing tool of this name. Raises KeyError."""
+        return next(t for t in self._named(name) if isinstance(t, WritingTool))
+
+    def _named(self, name: str) -> list[Tool]:
+        found = [t for t in self.tools if t.name == name]
+        if not found:
+            raise KeyError(name)
+        return found
+
+
+@cache
+def registered() -> Mapping[tuple[str, str], Agent]:
+    """Every agent version of the setting HANDOFF_AGENTS ("package.module.NAME"), by (name, version)."""
+    agents = [import_string(path) for path in settings.HANDOFF_AGENTS]
+    return {(agent.name, agent.version): agent for agent in agents}
+
+
+def queue_name(name: str, version: str) -> str:
+    """The broker queue that only workers with this agent version read."""
+    return f"agent.{name}.{version}"
+
+
+def served_queues() -> list[str]:
+    """The queues that a worker with this code reads, the sweep's included."""
+    return ["handoff", *(queue_name(*key) for key in sorted(registered()))]
