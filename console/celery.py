@@ -1,0 +1,29 @@
+"""The Celery application. It carries ids, never facts: the broker may be emptied at any moment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+from celery.signals import beat_init, setup_logging, worker_ready
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+
+app = Celery("handoff")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def keep_our_logging(**_kwargs: Any) -> None:
+    """Having a receiver is what stops Celery from configuring logging; Django's settings did it."""
+
+
+@worker_ready.connect
+@beat_init.connect
+def announce_ready(**_kwargs: Any) -> None:
+    """Tell whoever started this process that it works: write the pid where the starter looks."""
+    if target := os.environ.get("HANDOFF_READY_FILE"):
+        Path(target).write_text(str(os.getpid()))

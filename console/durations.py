@@ -1,0 +1,14 @@
+"""The durations of this process, as the settings chose them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+
+from runs.durations import Durations
+
+
+def durations() -> Durations:
+    """The row of the table that `HANDOFF_PROFILE` picked."""
+    return cast("Durations", settings.HANDOFF_DURATIONS)

@@ -1,0 +1,1 @@
+"""The supervisor and the servers it owns: PostgreSQL, Valkey, web, worker, beat."""

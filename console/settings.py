@@ -1,0 +1,201 @@
+"""Settings, read from the environment and safe without any. They never start a server.
+
+With no `DATABASE_URL` the embedded PostgreSQL's socket is used, with no `CELERY_BROKER_URL` the embedded Valkey's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.utils.csp import CSP
+from django.utils.translation import gettext_lazy as _
+
+from console import env, logs
+from console.embedded.home import Home
+from console.secret import secret_key
+from runs.durations import PROFILES, profile
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HANDOFF_HOME = Home.default()
+HANDOFF_PROFILE = env.choice("HANDOFF_PROFILE", among=PROFILES, default="production")
+HANDOFF_DURATIONS = profile(HANDOFF_PROFILE)
+HANDOFF_ROLE = env.choice("HANDOFF_ROLE", among={"web", "worker", "beat", "command"}, default="command")
+# Dotted paths of agents, "package.module:NAME".
+HANDOFF_AGENTS = env.words("HANDOFF_AGENTS")
+TESTING = HANDOFF_PROFILE == "test"
+
+# --- Secrets, hosts, cookies ---
+DEBUG = env.flag("HANDOFF_DEBUG")
+SECRET_KEY = secret_key(file=HANDOFF_HOME.secret_key, made_for_you=TESTING or not env.text("DATABASE_URL"))
+ALLOWED_HOSTS = env.words("HANDOFF_HOSTS", default="localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.words("HANDOFF_TRUSTED_ORIGINS")
+
+HANDOFF_TLS = env.flag("HANDOFF_TLS")
+SECURE_SSL_REDIRECT = HANDOFF_TLS
+SESSION_COOKIE_SECURE = HANDOFF_TLS
+CSRF_COOKIE_SECURE = HANDOFF_TLS
+SECURE_HSTS_SECONDS = 31_536_000 if HANDOFF_TLS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HANDOFF_TLS
+SECURE_HSTS_PRELOAD = HANDOFF_TLS
+SECURE_REFERRER_POLICY = "same-origin"
+# Believed only where a proxy is known to set them, since anybody else can send them.
+HANDOFF_BEHIND_PROXY = env.flag("HANDOFF_BEHIND_PROXY")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HANDOFF_BEHIND_PROXY else None
+USE_X_FORWARDED_HOST = HANDOFF_BEHIND_PROXY
+
+SESSION_COOKIE_NAME = "handoff_session"
+SESSION_COOKIE_AGE = 8 * 60 * 60
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "handoff_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF],
+    "connect-src": [CSP.SELF],
+    "font-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+}
+
+# --- Applications ---
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "guardian",
+    "django_htmx",
+    "accounts",
+    "approvals",
+    "runs",
+    "console",
+    *sorted({path.split(":")[0].rpartition(".")[0] for path in HANDOFF_AGENTS}),
+]
+MIDDLEWARE = [
+    "console.middleware.RequestId",
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "console.urls"
+ASGI_APPLICATION = "console.asgi.application"
+CSRF_FAILURE_VIEW = "console.errors.csrf_failure"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+            ],
+        },
+    },
+]
+
+# --- Database ---
+_database = env.database(env.text("DATABASE_URL", default=HANDOFF_HOME.database_url))
+# Statements are prepared at their second use at the latest: the ledger's functions are called over and over.
+_database["OPTIONS"]["prepare_threshold"] = 1
+if HANDOFF_ROLE == "web":
+    # A persistent connection per thread leaks under ASGI; a pool does not.
+    _database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 10, "timeout": 10}
+DATABASES = {
+    "default": {
+        **_database,
+        "CONN_MAX_AGE": 0 if HANDOFF_ROLE == "web" else None,
+        "CONN_HEALTH_CHECKS": True,
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- People ---
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+ANONYMOUS_USER_NAME = None
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+if TESTING:
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+
+# --- Language and time ---
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- Static files ---
+STATIC_URL = "/static/"
+STATIC_ROOT = HANDOFF_HOME.static
+STATICFILES_DIRS = [BASE_DIR / "static"]
+_hashed = "whitenoise.storage.CompressedManifestStaticFilesStorage"
+_plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": _plain if TESTING else _hashed},
+}
+WHITENOISE_USE_FINDERS = TESTING
+
+# --- Celery ---
+CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", default=HANDOFF_HOME.broker_url)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_DEFAULT_QUEUE = "handoff"
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_TIMEZONE = "UTC"
+if CELERY_BROKER_URL.startswith(("redis", "rediss", "sentinel")):
+    # The defaults look for messages of dead workers every 100 seconds only.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 60 if HANDOFF_PROFILE != "production" else 900,
+        "unacked_restore_interval": 2,
+        "unacked_restore_throttle": 1,
+        "socket_connect_timeout": 2,
+        "socket_timeout": 5,
+    }
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {
+        "task": "runs.sweep",
+        "schedule": HANDOFF_DURATIONS.sweep,
+        # With no worker there is nothing to catch up: the next sweep finds all that the missed ones would have.
+        "options": {"queue": "handoff", "expires": max(HANDOFF_DURATIONS.sweep.total_seconds() * 2, 5.0)},
+    },
+}
+
+# --- Logs ---
+LOGGING = logs.configure(process=HANDOFF_ROLE)

@@ -1,0 +1,270 @@
+"""Tags and filters of the console's templates. `{% load console_tags %}`.
+
+`{% status_tag state %}`, `{% status_tag state kind="effect" %}`   icon and words; kinds: run, effect,
+    approval, check, mark, actor (tables in labels.py)
+`{% id_chip value %}`, `{% digest value %}`, `{% digest value full=True %}`   monospace with a copy button
+`{% when moment %}`   absolute UTC and age; `relative=False`, `ms=True`, `clock=True` (time of day)
+`{% countdown moment %}`   remaining time in text, kept current by the script
+`{% untrusted text %}`   text from an agent, tool, file or person: escaped, hidden characters shown, isolated
+`{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
+`{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
+`{% icon "arrow" %}`, `{% env_label %}`, `{% theme %}`, `{% units %}`   used by the shell
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django import template
+from django.conf import settings
+from django.template import Context
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from . import durations, icons, labels
+from . import reveal as revealing
+
+register = template.Library()
+
+register.filter("reveal", revealing.reveal, is_safe=True)
+register.filter("hidden_count", revealing.hidden_count)
+register.simple_tag(icons.icon, name="icon")
+
+_NUMBER: Final = re.compile(r"(-?)(\d+)(\.\d+)?")
+_EMPTY: Final = SafeString("–")
+
+
+@register.simple_tag
+def status_tag(state: str, kind: str = "run", text: str = "") -> SafeString:
+    """The state as icon and words on a tint when loud, without when quiet; `text` replaces the words."""
+    words, tone, glyph, loud = labels.label(str(state), kind)
+    return format_html(
+        '<span class="tag tone-{} {}" data-state="{}">{}<span>{}</span></span>',
+        tone,
+        "loud" if loud else "quiet",
+        state,
+        icons.icon(glyph),
+        text or words,
+    )
+
+
+@register.simple_tag
+def mark(state: str) -> SafeString:
+    """The mark of a handoff line: a glyph, with its meaning as text for those who do not see it."""
+    words, tone, glyph, _loud = labels.label(str(state), "mark")
+    return format_html(
+        '<span class="mark tone-{}">{}<span class="unseen">{} </span></span>', tone, icons.icon(glyph), words
+    )
+
+
+@register.simple_tag
+def no_undo() -> SafeString:
+    """The label of what cannot be undone."""
+    return format_html(
+        '<span class="tag lock">{}<span>{}</span></span>', icons.icon("no-undo"), _("Cannot be undone")
+    )
+
+
+@register.filter
+def risk_label(tier: str) -> str | Promise:
+    """critical, high, medium or low as a word."""
+    return labels.RISK.get(str(tier), str(tier))
+
+
+@register.filter
+def handoff_label(key: str) -> str | Promise:
+    """The name of a handoff line."""
+    return labels.HANDOFF.get(str(key), str(key))
+
+
+@register.simple_tag
+def change_mark(change: str) -> SafeString:
+    """How a plan step differs from the base, as a sign and a word."""
+    sign, words = labels.CHANGE.get(str(change), ("", str(change)))
+    return format_html('<span class="change change-{}"><b>{}</b> {}</span>', change, sign, words)
+
+
+@register.simple_tag
+def copy_button(value: object) -> SafeString:
+    """A button that copies the full value; shown only where the script runs."""
+    title = _("Copy %(value)s") % {"value": value}
+    return format_html(
+        '<button type="button" class="copy" data-copy="{}" aria-label="{}">{}</button>',
+        value,
+        title,
+        icons.icon("copy"),
+    )
+
+
+@register.simple_tag
+def id_chip(value: object, copy: bool = True) -> SafeString:
+    """An id in full, monospace, left to right, with its copy button."""
+    if value in (None, ""):
+        return _EMPTY
+    button = copy_button(value) if copy else ""
+    return format_html('<span class="chip"><code dir="ltr">{}</code>{}</span>', revealing.reveal(value), button)
+
+
+@register.simple_tag
+def digest(value: object, full: bool = False, copy: bool = True) -> SafeString:
+    """A digest: first 6 and last 4 of the hex seen, all of it in the text, in copies and in print."""
+    if value in (None, ""):
+        return _EMPTY
+    text = str(value)
+    prefix, _colon, body = text.rpartition(":")
+    button = copy_button(text) if copy else ""
+    if full or len(body) <= 12:
+        return format_html('<span class="chip"><code class="wrap" dir="ltr">{}</code>{}</span>', text, button)
+    head = f"{prefix}:{body[:6]}" if prefix else body[:6]
+    return format_html(
+        '<span class="chip"><code class="digest" dir="ltr">{}<span class="middle" aria-hidden="true">{}</span>{}'
+        "</code>{}</span>",
+        head,
+        body[6:-4],
+        body[-4:],
+        button,
+    )
+
+
+def _now(context: Context) -> datetime:
+    """The page's time: the view's `now`, so that all ages on a page agree, else this process's clock."""
+    now = context.get("now")
+    return now if isinstance(now, datetime) else timezone.now()
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@register.simple_tag(takes_context=True)
+def when(
+    context: Context,
+    moment: datetime | None,
+    relative: bool = True,
+    ms: bool = False,
+    clock: bool = False,
+) -> SafeString:
+    """A time: absolute in UTC and, unless `relative` is false or only the clock is asked for, its age."""
+    if moment is None:
+        return _EMPTY
+    text = durations.absolute(moment, milliseconds=ms, clock=clock)
+    stamp = format_html('<time datetime="{}">{}</time>', _stamp(moment), text)
+    if clock or ms or not relative:
+        return stamp
+    age = durations.relative(moment, now=_now(context))
+    return format_html('{} <span class="age" data-age="{}">({})</span>', stamp, _stamp(moment), age)
+
+
+@register.simple_tag(takes_context=True)
+def age(context: Context, moment: datetime | None) -> SafeString:
+    """Only the age ("42 min"), for a column whose absolute time stands beside it."""
+    if moment is None:
+        return _EMPTY
+    text = durations.span(_now(context) - moment)
+    return format_html('<span data-age="{}" data-form="bare">{}</span>', _stamp(moment), text)
+
+
+@register.simple_tag(takes_context=True)
+def countdown(context: Context, moment: datetime) -> SafeString:
+    """What is left until a time, in text; the script keeps it current by the server's clock."""
+    left = durations.span(moment - _now(context), exact=True)
+    return format_html('<span class="countdown" data-until="{}">{}</span>', _stamp(moment), left)
+
+
+@register.simple_tag(takes_context=True)
+def server_time(context: Context) -> str:
+    """The page's time as the script reads it."""
+    return _stamp(_now(context))
+
+
+@register.filter
+def seconds(length: object) -> str:
+    """A timedelta as seconds for the script; a number stays as it is."""
+    total = getattr(length, "total_seconds", None)
+    return f"{total() if total else length}"
+
+
+@register.filter
+def span(length: Any) -> str:
+    """A timedelta in words, with seconds below an hour."""
+    return durations.span(length, exact=True)
+
+
+@register.simple_tag
+def untrusted(text: object, mono: bool = False) -> SafeString:
+    """Text that others wrote: escaped, hidden characters shown, kept apart from the line's own direction."""
+    if text is None:
+        return _EMPTY
+    return format_html(
+        '<span class="{}" dir="{}" data-content hx-disable>{}</span>',
+        "said mono" if mono else "said",
+        "ltr" if mono else "auto",
+        revealing.reveal(text),
+    )
+
+
+@register.filter
+def money(amount: object, currency: str = "") -> str:
+    """An amount as stored, digits in groups of three, with no-break spaces; what is no number stays as it is."""
+    number = _NUMBER.fullmatch(str(amount))
+    if not number:
+        return f"{currency} {amount}".strip()
+    sign, whole, fraction = number.groups()
+    grouped = f"{int(whole):,}".replace(",", "\u00a0")
+    return f"{currency}\u00a0{sign}{grouped}{fraction or ''}".strip("\u00a0")
+
+
+@register.simple_tag
+def field_error(errors: Iterable[Mapping[str, str]] | None, field: str) -> SafeString:
+    """The messages of one field, or nothing. `errors` is a list of {"field", "message"}."""
+    found = [(e["message"],) for e in errors or () if e["field"] == field]
+    if not found:
+        return SafeString("")
+    lines = format_html_join("", "<span>{}</span>", found)
+    return format_html('<p class="field-error" id="error-{}">{}</p>', field, lines)
+
+
+@register.simple_tag
+def describe(errors: Iterable[Mapping[str, str]] | None, field: str, hint: str = "") -> SafeString:
+    """The attributes of a field that has errors or a hint: aria-invalid and aria-describedby."""
+    wrong = any(e["field"] == field for e in errors or ())
+    ids = " ".join(filter(None, (hint, f"error-{field}" if wrong else "")))
+    described = format_html(' aria-describedby="{}"', ids) if ids else SafeString("")
+    return format_html("{}{}", described, SafeString(' aria-invalid="true"' if wrong else ""))
+
+
+@register.simple_tag
+def env_label() -> SafeString:
+    """The environment in words; only production has the dark bar, all others the hatched one."""
+    profile = str(getattr(settings, "HANDOFF_PROFILE", "production"))
+    names = {
+        "production": pgettext("environment", "PRODUCTION"),
+        "demo": pgettext("environment", "DEMO"),
+        "test": pgettext("environment", "TEST"),
+    }
+    kind = "live" if profile == "production" else "other"
+    return format_html(
+        '<span class="env env-{}" data-testid="env-label">{}</span>', kind, names.get(profile, profile)
+    )
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    """light or dark where the person chose one (cookie `theme`), else nothing: the system decides."""
+    request = context.get("request")
+    chosen = request.COOKIES.get("theme", "") if request is not None else ""
+    return chosen if chosen in ("light", "dark") else ""
+
+
+@register.simple_tag
+def units() -> SafeString:
+    """The words of durations as data attributes, for the script."""
+    pairs = ((name, text) for name, text in durations.UNITS.items())
+    return format_html_join(" ", 'data-unit-{}="{}"', pairs)

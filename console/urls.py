@@ -1,0 +1,25 @@
+"""All addresses. Each application keeps its own; an application without pages yet has none."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from console import health
+
+handler400 = "console.errors.bad_request"
+handler403 = "console.errors.forbidden"
+handler404 = "console.errors.not_found"
+handler500 = "console.errors.failed"
+
+
+def _pages(*modules: str) -> list[URLResolver]:
+    return [path("", include(module)) for module in modules if find_spec(module)]
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    *_pages("accounts.urls", "approvals.urls", "runs.urls"),
+]

@@ -1,0 +1,72 @@
+"""How long each thing may take: one table, one row per profile. Nothing else in the program names a duration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+
+class UnknownProfile(LookupError):
+    """No row of durations has this name: use one of those that the message lists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durations:
+    """The durations of one profile. The tools' own values win over `dispatch_window` to `patience`."""
+
+    lease: timedelta
+    sweep: timedelta
+    dispatch_window: timedelta
+    tool_timeout: timedelta
+    settle: timedelta
+    patience: timedelta
+    approval_stands: timedelta
+    version_grace: timedelta
+    page_poll: timedelta
+
+
+PROFILES: Final[Mapping[str, Durations]] = {
+    "production": Durations(
+        lease=timedelta(seconds=30),
+        sweep=timedelta(seconds=5),
+        dispatch_window=timedelta(seconds=5),
+        tool_timeout=timedelta(seconds=20),
+        settle=timedelta(seconds=60),
+        patience=timedelta(seconds=900),
+        approval_stands=timedelta(hours=24),
+        version_grace=timedelta(minutes=10),
+        page_poll=timedelta(seconds=10),
+    ),
+    "demo": Durations(
+        lease=timedelta(seconds=10),
+        sweep=timedelta(seconds=2),
+        dispatch_window=timedelta(seconds=3),
+        tool_timeout=timedelta(seconds=5),
+        settle=timedelta(seconds=10),
+        patience=timedelta(seconds=45),
+        approval_stands=timedelta(minutes=15),
+        version_grace=timedelta(seconds=30),
+        page_poll=timedelta(seconds=5),
+    ),
+    "test": Durations(
+        lease=timedelta(seconds=2),
+        sweep=timedelta(seconds=0.5),
+        dispatch_window=timedelta(seconds=0.5),
+        tool_timeout=timedelta(seconds=1),
+        settle=timedelta(seconds=1),
+        patience=timedelta(seconds=6),
+        approval_stands=timedelta(seconds=5),
+        version_grace=timedelta(seconds=2),
+        page_poll=timedelta(seconds=1),
+    ),
+}
+
+
+def profile(name: str) -> Durations:
+    """The row of that name: `production`, `demo` or `test`. Raises `UnknownProfile` for any other."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise UnknownProfile(f"No durations called {name!r}; use one of: {', '.join(PROFILES)}") from None
