@@ -1,0 +1,1 @@
+"""People, tenants, and whether a person may do a thing, now."""
