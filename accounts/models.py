@@ -55,7 +55,7 @@ class User(AbstractUser):
         return self.display_name or self.get_full_name() or self.username
 
     def tenants(self) -> QuerySet[Tenant]:
-        """The tenants of which this person is an active member, read anew; none where they may not sign in."""
+        """The tenants of which this person is an active member, read anew; none for one who is not active."""
         mine = Membership.objects.filter(user_id=self.pk, user__is_active=True, active=True)
         return Tenant.objects.filter(pk__in=mine.values("tenant_id")).order_by("name")
 

@@ -45,8 +45,8 @@ class Verdict(models.TextChoices):
 class Request(models.Model):
     """One question to people: do you agree to these bytes, under these conditions, until then?
 
-    The binding (all but state, closed_at and cause) never changes, and a closed request changes no more: a trigger
-    holds both.
+    The binding (all but state, closed_at and cause) never changes, and a closed request changes no more: a
+    trigger holds both.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)

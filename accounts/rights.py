@@ -1,0 +1,221 @@
+"""Whether a person may do a thing, now; and how a right is granted and withdrawn.
+
+Every answer is read anew in one query and never kept, on no user object and in no process: a right removed a
+second ago counts as removed, in workers too. A superuser flag gives nothing. Anything that has a `tenant_id`
+can carry rights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, cast
+from uuid import UUID
+
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, models, transaction
+from django.db.models import CharField, Model, Q, QuerySet
+from django.db.models.functions import Cast
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from guardian.models import GroupObjectPermission, UserObjectPermission
+from guardian.shortcuts import assign_perm, remove_perm
+
+from accounts.fence import fence_exclusive
+from accounts.models import RightChange, User
+
+
+class Right(models.TextChoices):
+    """The things that a person can be permitted on an agent. The values are permission codenames."""
+
+    VIEW_RUNS = "view_runs", gettext_lazy("See runs")
+    START_RUNS = "start_runs", gettext_lazy("Start runs")
+    OPERATE_RUNS = "operate_runs", gettext_lazy("Ask again, retry or end runs")
+    RECONCILE_EFFECTS = "reconcile_effects", gettext_lazy("Reconcile effects")
+    APPROVE_PLANS = "approve_plans", gettext_lazy("Approve plans")
+    CANCEL_RUNS = "cancel_runs", gettext_lazy("Cancel runs")
+    ATTEST_EFFECTS = "attest_effects", gettext_lazy("Attest effects")
+
+
+class Tenanted(Protocol):
+    """A saved model instance that belongs to a tenant."""
+
+    @property
+    def pk(self) -> object: ...
+    @property
+    def tenant_id(self) -> UUID: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An object that rights are held on, by the ids under which the database knows it."""
+
+    tenant_id: UUID
+    object_type_id: int
+    object_pk: str
+
+    @classmethod
+    def of(cls, obj: Tenanted) -> Place:
+        kind = ContentType.objects.get_for_model(cast(Model, obj))
+        return cls(tenant_id=obj.tenant_id, object_type_id=kind.pk, object_pk=str(obj.pk))
+
+
+class DenialKind(models.TextChoices):
+    """Why a person may not, the widest reason first."""
+
+    NOT_ACTIVE = "not_active", gettext_lazy("cannot sign in any more")
+    NOT_MEMBER = "not_member", gettext_lazy("does not belong to this organisation")
+    RIGHT_MISSING = "right_missing", gettext_lazy("does not have the right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denial:
+    """That a person may not do a thing, and why."""
+
+    kind: DenialKind
+    person: User
+    right: Right
+
+    @property
+    def sentence(self) -> str:
+        """One translated sentence for a page."""
+        facts = {"person": self.person.shown_name, "right": self.right.label}
+        match self.kind:
+            case DenialKind.NOT_ACTIVE:
+                return _("%(person)s cannot sign in any more.") % facts
+            case DenialKind.NOT_MEMBER:
+                return _("%(person)s does not belong to this organisation.") % facts
+            case _:
+                return _("%(person)s does not have the right “%(right)s” here.") % facts
+
+
+_WHY_NOT = """
+SELECT u.is_active,
+       EXISTS (SELECT FROM accounts_membership m
+                WHERE m.user_id = u.id AND m.tenant_id = %(tenant)s AND m.active),
+       handoff_approvers_standing(%(tenant)s, ARRAY[u.id], %(right)s, %(type)s, %(object)s) = 1
+  FROM accounts_user u WHERE u.id = %(person)s
+"""
+
+
+def may(person: User, right: Right, obj: Tenanted) -> bool:
+    """Whether this person may do this with this object, now."""
+    return why_not(person, right, obj) is None
+
+
+def why_not(person: User, right: Right, obj: Tenanted) -> Denial | None:
+    """Why this person may not do this with this object, now; None: they may."""
+    return why_not_at(person, right, Place.of(obj))
+
+
+def why_not_at(person: User, right: Right, place: Place) -> Denial | None:
+    """As `why_not`, where only the ids of the object are at hand."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WHY_NOT, {"person": person.pk, **_parameters(right, place)})
+        active, member, held = cursor.fetchone() or (False, False, False)
+    if held:
+        return None
+    kind = (
+        DenialKind.NOT_ACTIVE if not active else DenialKind.RIGHT_MISSING if member else DenialKind.NOT_MEMBER
+    )
+    return Denial(kind=kind, person=person, right=right)
+
+
+def _parameters(right: Right, place: Place) -> dict[str, str | int | UUID]:
+    return {
+        "tenant": place.tenant_id,
+        "right": right.value,
+        "type": place.object_type_id,
+        "object": place.object_pk,
+    }
+
+
+def holders(right: Right, obj: Tenanted) -> list[User]:
+    """Everyone who may do this with this object, now, by name."""
+    return holders_at(right, Place.of(obj))
+
+
+def holders_at(right: Right, place: Place) -> list[User]:
+    """As `holders`, where only the ids of the object are at hand."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT handoff_right_holders(%(tenant)s, %(right)s, %(type)s, %(object)s)",
+            _parameters(right, place),
+        )
+        ids = [row[0] for row in cursor.fetchall()]
+    return list(User.objects.filter(pk__in=ids).order_by("display_name", "username"))
+
+
+def objects_with[M: Model](person: User, right: Right, model: type[M]) -> QuerySet[M]:
+    """The objects of a model (with a `tenant`) on which this person holds the right, for
+    `filter(agent__in=…)`.
+
+    It is a subquery: a page of any number of rows asks once.
+    """
+    held = Q(permission__codename=right.value, content_type=ContentType.objects.get_for_model(model))
+    direct = UserObjectPermission.objects.filter(held, user_id=person.pk).values("object_pk")
+    by_group = GroupObjectPermission.objects.filter(held, group__user=person.pk).values("object_pk")
+    by_text = cast("QuerySet[M]", model._base_manager.alias(pk_text=Cast("pk", CharField())))
+    return by_text.filter(Q(pk_text__in=direct) | Q(pk_text__in=by_group), tenant__in=person.tenants())
+
+
+def grant_right(*, to: User | Group, right: Right, obj: Tenanted, actor: User | None, now: datetime) -> bool:
+    """Give a person or a group a right on an object; False: they had it. `actor` None is a command, never a
+    person.
+    """
+    with transaction.atomic():
+        fence_exclusive(obj.tenant_id)
+        if _held(to, right, obj).exists():
+            return False
+        assign_perm(right.value, to, cast(Model, obj))
+        _log(to=to, right=right, obj=obj, actor=actor, now=now, granted=True)
+    return True
+
+
+def withdraw_right(
+    *, to: User | Group, right: Right, obj: Tenanted, actor: User | None, now: datetime
+) -> bool:
+    """Take a right from a person or a group; False: they had none. From the commit on nothing can rest on it.
+
+    The fence is taken by the trigger on the removed row: for all tenants of those concerned, in the one
+    order.
+    """
+    with transaction.atomic():
+        if not _held(to, right, obj).exists():
+            return False
+        remove_perm(right.value, to, cast(Model, obj))
+        _log(to=to, right=right, obj=obj, actor=actor, now=now, granted=False)
+    return True
+
+
+def _held(
+    to: User | Group, right: Right, obj: Tenanted
+) -> QuerySet[UserObjectPermission] | QuerySet[GroupObjectPermission]:
+    place = Place.of(obj)
+    on = Q(
+        permission__codename=right.value,
+        permission__content_type_id=place.object_type_id,
+        content_type_id=place.object_type_id,
+        object_pk=place.object_pk,
+    )
+    if isinstance(to, User):
+        return UserObjectPermission.objects.filter(on, user=to)
+    return GroupObjectPermission.objects.filter(on, group=to)
+
+
+def _log(
+    *, to: User | Group, right: Right, obj: Tenanted, actor: User | None, now: datetime, granted: bool
+) -> None:
+    place = Place.of(obj)
+    RightChange.objects.create(
+        tenant_id=place.tenant_id,
+        actor=actor,
+        person=to if isinstance(to, User) else None,
+        group=to if isinstance(to, Group) else None,
+        codename=right.value,
+        object_type_id=place.object_type_id,
+        object_pk=place.object_pk,
+        granted=granted,
+        at=now,
+    )

@@ -1,0 +1,122 @@
+"""Which steps need people's agreement, how many people, and for how long it stands.
+
+A policy is code with a version. Whatever goes wrong inside one means that a person must approve, never that
+none need to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Protocol
+
+from accounts.rights import Right
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a policy is told about one step of a plan."""
+
+    tool: str
+    arguments: Mapping[str, object]  #: validated, as they will be executed
+    cost: Decimal | None  #: in the currency the tool names; None: the step costs nothing known
+    reversible: bool
+
+
+class Party(StrEnum):
+    """Someone with a part in the run, who may be kept from approving its plan."""
+
+    PRINCIPAL = "principal"  #: on whose behalf the run acts
+    CREATOR = "creator"  #: who started it
+    PLAN_AUTHOR = "plan_author"
+    GOAL_REVISER = "goal_reviser"
+    CONSTRAINT_REVOKER = "constraint_revoker"
+
+
+#: Kept from approving where a policy could not say who is.
+_PARTIAL = frozenset({Party.PRINCIPAL, Party.PLAN_AUTHOR})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRule:
+    """For the steps it applies to: how many distinct people must approve."""
+
+    name: str
+    applies: Callable[[Step], bool]
+    needed: int = 1
+    right: Right = Right.APPROVE_PLANS
+    stands_for: timedelta | None = None  #: None: as long as the installation says
+    not_by: frozenset[Party] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What a policy asks for a plan. `needed` 0: approved by the policy."""
+
+    needed: int
+    right: Right = Right.APPROVE_PLANS
+    stands_for: timedelta | None = None
+    not_by: frozenset[Party] = frozenset()
+    because: tuple[str, ...] = ()  #: names of the rules that asked
+    failure: str = ""  #: what went wrong in the policy, where that is why a person must approve
+
+
+class Policy(Protocol):
+    """What an agent names. Another version is another policy: a change of it voids what was decided under the
+    old.
+    """
+
+    @property
+    def version(self) -> str: ...
+    def evaluate(self, steps: Sequence[Step]) -> Requirement: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePolicy:
+    """The policy that is a list of rules: each that applies to any step is heeded, the strictest of each kind
+    counts.
+    """
+
+    version: str
+    rules: tuple[ApprovalRule, ...]
+
+    def __post_init__(self) -> None:
+        if not self.version.strip():
+            raise ValueError("version: a policy needs one, since approvals are bound to it")
+        if len({rule.right for rule in self.rules}) > 1:
+            raise ValueError(
+                "rules: all must ask for the same right, since a request asks the holders of one"
+            )
+        if any(rule.needed < 1 for rule in self.rules):
+            raise ValueError("rules: a rule asks for one person or more; leave it out where nobody is needed")
+
+    def evaluate(self, steps: Sequence[Step]) -> Requirement:
+        asked = [rule for rule in self.rules if any(rule.applies(step) for step in steps)]
+        if not asked:
+            return Requirement(needed=0)
+        return Requirement(
+            needed=max(rule.needed for rule in asked),
+            right=asked[0].right,
+            stands_for=min((rule.stands_for for rule in asked if rule.stands_for), default=None),
+            not_by=frozenset().union(*(rule.not_by for rule in asked)),
+            because=tuple(rule.name for rule in asked),
+        )
+
+
+def requirement(*, policy: Policy, steps: Sequence[Step]) -> Requirement:
+    """What the policy asks for these steps. Where the policy raises, one person must approve."""
+    try:
+        asked = policy.evaluate(steps)
+    except Exception as error:
+        # Whatever it was: not knowing whether people must agree is a reason to ask them.
+        log.exception("policy failed, one approval is needed")
+        return Requirement(needed=1, not_by=_PARTIAL, failure=type(error).__name__)
+    if asked.needed < 0:
+        return Requirement(needed=1, not_by=_PARTIAL, failure="negative number of people")
+    return asked
