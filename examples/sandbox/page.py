@@ -32,6 +32,12 @@ TIMED = {
     "key_retention": "Remember idempotency keys for, seconds",
 }
 
+SHORTCUTS = {
+    "Execute the next refund and hold its answer": {"hold_after": "1", "match_path": "/payments/"},
+    "The same, and refuse questions": {"hold_after": "1", "match_path": "/payments/", "outage": "true"},
+    "Refuse everything": {"down": "true"},
+}
+
 
 def render(world: World, held: list[Held]) -> str:
     """The whole page. The caller holds the world's lock."""
@@ -65,7 +71,7 @@ def _head() -> Markup:
 
 
 def _condition(switches: Switches, held: list[Held]) -> Markup:
-    faults = [*_faults(switches), *([f"{len(held)} requests are held."] if held else [])]
+    faults = [*_faults(switches), *([f"Requests that are held: {len(held)}."] if held else [])]
     if faults:
         return el(
             "section",
@@ -78,17 +84,8 @@ def _condition(switches: Switches, held: list[Held]) -> Markup:
     return el(
         "section",
         el("h2", "Everything is in order"),
-        el(
-            "div",
-            _button("/control/switches", "Refuse questions", outage="true"),
-            _button(
-                "/control/switches",
-                "Hold the answer of the next refund",
-                hold_after="1",
-                match_path="/payments/",
-            ),
-            class_="row",
-        ),
+        el("p", "Make something go wrong:"),
+        el("div", *(_button("/control/switches", label, **fields) for label, fields in SHORTCUTS.items())),
         class_="right",
     )
 
@@ -99,11 +96,11 @@ def _faults(switches: Switches) -> Iterable[str]:
     if switches.outage:
         yield "Questions about what was executed are refused."
     if switches.hold_after:
-        yield f"The answers of the next {switches.hold_after} writes will be held."
+        yield f"Answers that will be held after executing: the next {switches.hold_after}."
     if switches.drop_after:
-        yield f"The connections of the next {switches.drop_after} writes will be dropped after executing."
+        yield f"Connections that will be dropped after executing: the next {switches.drop_after}."
     if switches.hold_before:
-        yield f"The next {switches.hold_before} writes will be held before they are executed."
+        yield f"Requests that will be held before executing: the next {switches.hold_before}."
     if switches.slow_seconds:
         yield f"Every answer takes {switches.slow_seconds:g} seconds longer."
     if switches.pending_seconds:
@@ -144,8 +141,8 @@ def _executions(world: World) -> Markup:
 
 def _said(*, refunds: int, twice: int, left: int) -> Markup:
     return join(
-        el("p", f"{refunds} refunds were executed. {twice} operations were executed more than once."),
-        el("p", f"{left} older executions are not shown.") if left else None,
+        el("p", f"Refunds executed: {refunds}. Operations executed more than once: {twice}."),
+        el("p", f"Older executions that are not shown: {left}.") if left else None,
     )
 
 
@@ -171,7 +168,7 @@ def _orders(world: World) -> Markup:
     return el(
         "section",
         el("h2", "Orders"),
-        el("p", f"{len(names) - ROWS} more orders are not shown.") if len(names) > ROWS else None,
+        el("p", f"Further orders that are not shown: {len(names) - ROWS}.") if len(names) > ROWS else None,
         _table(
             ("Order", "Supplier", "Amount", "Ticket", "Version", "Change it"),
             [_order_row(world, world.orders[name]) for name in names[:ROWS]],

@@ -327,7 +327,7 @@ class TestPage:
         assert hostile not in page
         assert "&lt;script&gt;" in page
         assert "refund:1042" in page
-        assert "1 refunds were executed. 0 operations were executed more than once." in page
+        assert "Refunds executed: 1. Operations executed more than once: 0." in page
 
     def test_a_person_ends_the_outage(self, outside: Outside, client: httpx.Client) -> None:
         outside.set(outage=True, hold_after=1, key_retention=30)
