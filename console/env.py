@@ -45,7 +45,7 @@ def choice(name: str, *, among: Collection[str], default: str) -> str:
 def database(url: str) -> dict[str, Any]:
     """Django's settings for a `postgresql://user:password@host:port/name?option=value` address.
 
-    Options go to libpq, so `?host=/run/postgresql` names a socket folder and `?sslmode=verify-full` asks for TLS.
+    Options go to libpq: `?host=/run/postgresql` names a socket folder, `?sslmode=verify-full` asks for TLS.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:

@@ -38,10 +38,11 @@ def _sentence(exception: Exception | None) -> str:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 where the form's token no longer fits, as after signing in again in another tab. Nothing was recorded."""
+    """403 where the form's token no longer fits, as after signing in again in another tab."""
     log.warning("csrf_refused", reason=reason)
     sentence = _(
-        "This form belongs to an earlier sign-in. Nothing was recorded. Go back, reload the page and send it again."
+        "This form belongs to an earlier sign-in. Nothing was recorded. "
+        "Go back, reload the page and send it again."
     )
     return _page(request, status=403, template="403", detail=sentence)
 
@@ -58,7 +59,7 @@ FAILED = """<!doctype html>
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """500. Needs no database and no template. Only a request that could have recorded something says it is unknown."""
+    """500. Needs no database and no template. What a GET asked for cannot have been recorded."""
     asked = request.method in {"GET", "HEAD"}
     page = format_html(
         FAILED,

@@ -33,7 +33,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 where database, migrations, broker and sweep are well, else 503; the body says which part is not."""
+    """200 where database, migrations, broker and sweep are well, else 503; the body says which is not."""
     parts = {name: _tried(check) for name, check in CHECKS.items()}
     ready = all(part["ok"] for part in parts.values())
     return JsonResponse({"ready": ready, "parts": parts}, status=200 if ready else 503)

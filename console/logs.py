@@ -1,7 +1,7 @@
-"""Structured logs: one JSON object per line on standard error, which the supervisor keeps in one file per process.
+"""Structured logs: one JSON object per line on standard error; the supervisor keeps a file per process.
 
-No arguments and no secrets: a line carries what a call passes by name, never a request's body, a task's arguments or
-the values that a traceback or a database error quotes.
+No arguments and no secrets: a line carries what a call passes by name, never a request's body, a task's
+arguments or the values that a traceback or a database error quotes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _processors() -> list[Any]:
 
 
 def configure(*, process: str) -> dict[str, Any]:
-    """Set structlog up and return Django's LOGGING for a process of that role; both write the same kind of line."""
+    """Set structlog up and return Django's LOGGING for that role; both write the same kind of line."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -10,10 +10,9 @@ from console.env import BadEnvironment, text
 
 
 def secret_key(*, file: Path, made_for_you: bool) -> str:
-    """`$HANDOFF_SECRET_KEY`; else, where `made_for_you`, the key in `file`, made once and readable by its owner only.
+    """`$HANDOFF_SECRET_KEY`; else, where `made_for_you`, the key in `file`, made once, for its owner only.
 
-    Raises `BadEnvironment` where the key has to be given: several machines share a real database, so each must have
-    the same key.
+    Raises `BadEnvironment` where the key has to be given: machines that share a database must share the key.
     """
     if given := text("HANDOFF_SECRET_KEY"):
         return given

@@ -1,6 +1,6 @@
 """Settings, read from the environment and safe without any. They never start a server.
 
-With no `DATABASE_URL` the embedded PostgreSQL's socket is used, with no `CELERY_BROKER_URL` the embedded Valkey's.
+With no `DATABASE_URL` the embedded PostgreSQL's socket is used, with no `CELERY_BROKER_URL` Valkey's.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {
         "task": "runs.sweep",
         "schedule": HANDOFF_DURATIONS.sweep,
-        # With no worker there is nothing to catch up: the next sweep finds all that the missed ones would have.
+        # Nothing to catch up after a time without workers: the next sweep finds it all.
         "options": {"queue": "handoff", "expires": max(HANDOFF_DURATIONS.sweep.total_seconds() * 2, 5.0)},
     },
 }

@@ -1,4 +1,4 @@
-"""Where an embedded installation keeps its things. Names only: nothing here starts or makes anything but folders."""
+"""Where an embedded installation keeps its things. Nothing here starts or makes anything but folders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-# A socket's path may have 107 bytes; the longest name put into the folder is PostgreSQL's `.s.PGSQL.5432.lock`.
+# A socket's path may have 107 bytes, and PostgreSQL puts `.s.PGSQL.5432.lock` into the folder.
 LONGEST_SOCKET_FOLDER = 80
 
 
@@ -56,7 +56,7 @@ class Home:
 
     @property
     def sockets(self) -> Path:
-        """The folder of the private sockets; a short one in /tmp where the path would be too long for a socket."""
+        """The folder of the private sockets; a short one in /tmp where the path is too long for a socket."""
         inside = self.run / "s"
         if len(os.fsencode(inside)) <= LONGEST_SOCKET_FOLDER:
             return inside
@@ -81,7 +81,7 @@ class Home:
         return f"redis+socket://{self.valkey_socket}?virtual_host=0"
 
     def make(self) -> None:
-        """Make the folders, private to this user. Raises `NotOurFolder` where the socket folder is another's."""
+        """Make the folders, private to this user. Raises `NotOurFolder` where one is another's."""
         for folder in (self.root, self.run, self.log, self.sockets):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owned = self.sockets.stat()

@@ -1,0 +1,10 @@
+"""Fixtures: a database of one's own, real workers, a real web process, a real browser."""
+
+from __future__ import annotations
+
+from tests.fixtures.browser import browser, open_page, page
+from tests.fixtures.clock import clock
+from tests.fixtures.database import live_db, test_servers
+from tests.fixtures.processes import broker, web, workers
+
+__all__ = ["broker", "browser", "clock", "live_db", "open_page", "page", "test_servers", "web", "workers"]

@@ -1,0 +1,137 @@
+"""Starts PostgreSQL and Valkey for the tests, before pytest-django reads the settings; stops them at the end.
+
+Each test session takes the first free slot, so several may run beside each other in one checkout. A slot keeps
+its data folder: making one takes most of a second.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from console.embedded.home import Home
+from console.embedded.postgres import Postgres, binaries, postgres_child
+from console.embedded.process import Child
+from console.embedded.valkey import valkey_child
+from tests.chromium import how_to_get_chromium, without_browser
+
+SLOTS = 20
+
+
+class TestServers:
+    """The two servers of this session."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.home, self.lock = _free_slot()
+        self.home.make()
+        self.postgres: Postgres
+        self.children: list[Child] = []
+
+    def start(self) -> None:
+        self.postgres, postgres = postgres_child(self.home, losable=True)
+        self.children = [postgres, valkey_child(self.home, losable=True)]
+        for child in self.children:
+            child.start()
+        for child in self.children:
+            child.wait_ready()
+        self.postgres.make_database()
+        self._drop_leftovers()
+
+    def _drop_leftovers(self) -> None:
+        with self.postgres.connect() as connection:
+            left = connection.execute(
+                r"select datname from pg_database where datname like 'test\_live\_%'"
+            ).fetchall()
+        for (name,) in left:
+            self.drop_database(str(name))
+
+    def copy_database(self, template: str, name: str) -> None:
+        with self.postgres.connect() as connection:
+            connection.execute(f'create database "{name}" template "{template}"'.encode())
+
+    def drop_database(self, name: str) -> None:
+        with self.postgres.connect() as connection:
+            connection.execute(f'drop database if exists "{name}" with (force)'.encode())
+
+    def database_url(self, name: str = "app") -> str:
+        return f"postgresql://app@/{name}?host={self.home.sockets}"
+
+    def environment(self) -> dict[str, str]:
+        agents = "examples.refunds.agent:REFUNDS" if _exists("examples.refunds.agent") else ""
+        return {
+            "HANDOFF_HOME": str(self.home.root),
+            "HANDOFF_PROFILE": "test",
+            "HANDOFF_ROLE": "command",
+            "HANDOFF_AGENTS": agents,
+            "HANDOFF_SECRET_KEY": "tests-only-" + "x" * 50,
+            "DATABASE_URL": self.database_url(),
+            "CELERY_BROKER_URL": self.home.broker_url,
+            # Playwright keeps an event loop in the main thread, where Django would then refuse every query.
+            "DJANGO_ALLOW_ASYNC_UNSAFE": "true",
+        }
+
+    def stop(self) -> None:
+        for child in reversed(self.children):
+            # Nothing here is worth a clean shutdown.
+            child.stop(by=signal.SIGQUIT if child.program.name == "postgres" else signal.SIGKILL)
+        self.lock.close()
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _free_slot() -> tuple[Home, IO[str]]:
+    root = Path(__file__).resolve().parent.parent / ".handoff" / "test"
+    for number in range(SLOTS):
+        home = Home(root / f"pg{binaries()[1]}-{number}")
+        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = (home.root / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+        else:
+            return home, lock
+    raise pytest.UsageError(f"{SLOTS} test sessions run in {root} already; end some of them")
+
+
+servers = pytest.StashKey[TestServers]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """As a wrapper this runs before pytest-django's own, which reads the settings."""
+    started = TestServers()
+    early_config.stash[servers] = started
+    early_config.add_cleanup(started.stop)
+    started.start()
+    os.environ.update(started.environment())
+    return (yield)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave browser tests out where asked, or where there is no browser and one test says so by failing."""
+    if not without_browser() and not how_to_get_chromium():
+        return
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_report_header() -> str:
+    if without_browser():
+        return "browser: left out, because BROWSER=none"
+    return f"browser: {how_to_get_chromium() or 'chromium'}"
