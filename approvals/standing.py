@@ -1,0 +1,62 @@
+"""Whether an approval still stands: are those who gave it active, permitted, distinct and enough, now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounts.models import User
+from accounts.rights import Denial, Right, holders_at, why_not_at
+from approvals.binding import Change
+from approvals.checks import approvals_of, place_of
+from approvals.models import Request, RequestState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What of an approval is left. Read under the fence it holds until the transaction ends."""
+
+    state: RequestState
+    needed: int
+    holding: tuple[User, ...]  #: those who approved and still may
+    lost: tuple[Denial, ...]  #: those who approved and may not any more, with why
+    expired: bool
+
+    @property
+    def enough(self) -> bool:
+        """Whether those who still may are as many as are needed."""
+        return len(self.holding) >= self.needed
+
+    @property
+    def stands(self) -> bool:
+        """Whether it may be acted on: valid or in use, within its time, and by enough people."""
+        return self.state in (RequestState.VALID, RequestState.CONSUMED) and self.enough and not self.expired
+
+    def changes(self) -> tuple[Change, ...]:
+        """The losses as a cause to void the request with: who, and which right they had and lost why."""
+        return tuple(
+            Change(what="approver", before=loss.right.value, after=loss.kind.value, who=str(loss.person.pk))
+            for loss in self.lost
+        )
+
+
+def standing(*, request: Request, now: datetime) -> Standing:
+    """How the approval of this request stands, rights read afresh."""
+    place, right = place_of(request), Right(request.codename)
+    approvers = [decision.person for decision in approvals_of(request).select_related("person")]
+    denials = {person: why_not_at(person, right, place) for person in approvers}
+    return Standing(
+        state=RequestState(request.state),
+        needed=request.needed,
+        holding=tuple(person for person, denial in denials.items() if denial is None),
+        lost=tuple(denial for denial in denials.values() if denial is not None),
+        expired=now >= request.expires_at,
+    )
+
+
+def who_may_decide(request: Request) -> list[User]:
+    """Everyone who may decide this request now, by name; fewer than `needed` means that it cannot be
+    approved.
+    """
+    allowed = holders_at(Right(request.codename), place_of(request))
+    return [person for person in allowed if str(person.pk) not in request.excluded]
