@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django import template
 from django.conf import settings
@@ -53,6 +54,12 @@ def status_tag(state: str, kind: str = "run", text: str = "") -> SafeString:
         icons.icon(glyph),
         text or words,
     )
+
+
+@register.simple_tag
+def run_state_words(state: str) -> str | Promise:
+    """A run's state in words, for the page's title."""
+    return labels.label(str(state), "run").text
 
 
 @register.simple_tag
@@ -109,7 +116,9 @@ def id_chip(value: object, copy: bool = True) -> SafeString:
     if value in (None, ""):
         return _EMPTY
     button = copy_button(value) if copy else ""
-    return format_html('<span class="chip"><code dir="ltr">{}</code>{}</span>', revealing.reveal(value), button)
+    return format_html(
+        '<span class="chip"><code dir="ltr">{}</code>{}</span>', revealing.reveal(value), button
+    )
 
 
 @register.simple_tag
@@ -182,6 +191,18 @@ def countdown(context: Context, moment: datetime) -> SafeString:
 def server_time(context: Context) -> str:
     """The page's time as the script reads it."""
     return _stamp(_now(context))
+
+
+@register.simple_tag(takes_context=True)
+def now_utc(context: Context) -> SafeString:
+    """The page's time, the time of day alone."""
+    return when(context, _now(context), clock=True)
+
+
+@register.simple_tag
+def path_of(url: str) -> str:
+    """An address without its query, by which the script knows that an answer came from where it was asked."""
+    return urlsplit(str(url)).path
 
 
 @register.filter

@@ -37,7 +37,7 @@ def span(length: timedelta, *, exact: bool = False) -> str:
 
 
 def relative(moment: datetime, *, now: datetime) -> str:
-    """"42 min ago" or "in 8 min 12 s", seen from `now`; both times aware."""
+    """ "42 min ago" or "in 8 min 12 s", seen from `now`; both times aware."""
     if moment > now:
         return str(UNITS["until"]) % {"span": span(moment - now, exact=True)}
     return str(UNITS["ago"]) % {"span": span(now - moment)}

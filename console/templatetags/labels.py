@@ -75,6 +75,7 @@ ACTOR: Final[dict[str, Label]] = {
     "policy": Label(pgettext_lazy("actor", "policy"), "neutral", "policy"),
     "external": Label(pgettext_lazy("actor", "external system"), "neutral", "external"),
     "console": Label(pgettext_lazy("actor", "console"), "neutral", "console"),
+    "system": Label(pgettext_lazy("actor", "console"), "neutral", "console"),
     "worker": Label(pgettext_lazy("actor", "worker"), "neutral", "console"),
 }
 

@@ -1,0 +1,586 @@
+"""Example contexts of every page template: a run with a refund in doubt, its plan under review, and the other pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+NOW: Final = datetime(2026, 11, 30, 7, 44, 10, tzinfo=UTC)
+DIGEST: Final = "sha256:4b1e09aa51c0de77f0c3a1d2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4c07a"
+KEY: Final = "9c41d2aa51c0de77f0c3a1d2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c407aa"
+RUN: Final = "run_7QK2XHB0M9FD"
+HOSTILE: Final = "duplicate\u200b, \u202ecapped <img src=x onerror=alert(1)> שלום 重复"
+
+
+def ago(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+RUN_FACTS: Final[dict[str, Any]] = {
+    "id": RUN,
+    "title": "Refund duplicate charges, batch 2291",
+    "state": "needs_human",
+    "state_note": "1 effect that cannot be undone is in doubt",
+    "seq": 43,
+    "url": f"/runs/{RUN}/",
+    "agent": "refunds",
+    "agent_version": "v1",
+    "since": ago(42),
+    "since_label": "stopped",
+    "why_stopped": "because payments did not say what became of E-7",
+}
+
+ARGUMENTS: Final[list[dict[str, Any]]] = [
+    {"path": "order", "value": '"order-1042"', "type": "text"},
+    {"path": "amount", "value": "1240.00", "type": "decimal"},
+    {"path": "currency", "value": '"EUR"', "type": "text"},
+    {"path": "reason", "value": f'"{HOSTILE}"', "type": "text", "note": "67 characters"},
+    {"path": "reference", "value": "321588685835436831", "type": "integer"},
+]
+
+UNKNOWN: Final[dict[str, Any]] = {
+    "id": "E-7",
+    "title": "refund order-1042 to Acme GmbH",
+    "amount_text": "EUR\u00a01\u00a0240.00",
+    "system": "payments",
+    "account": "acct_demo",
+    "operation_id": "refund:order-1042",
+    "key": KEY,
+    "reversible": False,
+    "state": "unknown",
+    "state_note": "asked 4 times, no answer",
+    "intent_at": ago(42.3),
+    "sent_at": None,
+    "receipt_at": None,
+    "intent_seq": 38,
+    "arguments": ARGUMENTS,
+    "event_url": f"/runs/{RUN}/events/#event-38",
+    "reconcile_url": f"/runs/{RUN}/effects/7/reconcile/",
+    "last_network": "connection reset after 30.0 s (event 39)",
+    "request_digest": DIGEST,
+}
+
+CONFIRMED: Final[dict[str, Any]] = {
+    **UNKNOWN,
+    "id": "E-6",
+    "title": "refund order-1041 to 上海示例有限公司",
+    "amount_text": "EUR\u00a0310.00",
+    "operation_id": "refund:order-1041",
+    "state": "confirmed",
+    "state_note": None,
+    "intent_at": ago(43),
+    "receipt_at": ago(42.9),
+    "receipt_ref": "rf_9a31",
+    "reconcile_url": None,
+}
+
+PLANNED: Final[dict[str, Any]] = {
+    "id": "E-8",
+    "title": "mail to Acme GmbH",
+    "system": "mail",
+    "operation_id": "mail:order-1042",
+    "key": None,
+    "reversible": False,
+    "state": "planned",
+    "intent_at": None,
+    "sent_at": None,
+    "receipt_at": None,
+    "arguments": [],
+}
+
+STEPS: Final[list[dict[str, Any]]] = [
+    {
+        "number": 1,
+        "title": "refund order-1042",
+        "tool": "refund",
+        "system": "payments",
+        "writes": True,
+        "reversible": False,
+        "change": "changed",
+        "diffs": [
+            {"path": "amount", "before": "1420.00", "after": "1240.00"},
+            {"path": "reason", "before": '"duplicate"', "after": f'"{HOSTILE}"'},
+        ],
+        "state": "unknown",
+        "state_note": "E-7",
+    },
+    {
+        "number": 2,
+        "title": "close ticket T-5512",
+        "tool": "close",
+        "system": "tickets",
+        "writes": True,
+        "reversible": True,
+        "undo": "reopen the ticket",
+        "change": "added",
+        "diffs": [],
+        "state": "planned",
+    },
+    {
+        "number": 3,
+        "title": "mail to old address",
+        "tool": "mail",
+        "system": "mail",
+        "writes": True,
+        "reversible": False,
+        "change": "removed",
+        "diffs": [],
+    },
+]
+
+HANDOFF: Final[list[dict[str, Any]]] = [
+    {
+        "key": "goal",
+        "mark": "ok",
+        "text": "Committed, goal v2:",
+        "quotes": [
+            {"by": "Lin", "at": ago(63), "text": "Refund customers charged twice, only under EUR 2\u00a0000"},
+            {"by": "Original, Ana", "at": ago(94), "text": "Refund customers charged twice in batch 2291"},
+        ],
+    },
+    {"key": "constraints", "mark": "ok", "text": "2 in force.", "url": "#constraints", "url_label": "Constraints"},
+    {"key": "obligations", "mark": "attention", "text": "1 open, due in 18 min: tell Acme GmbH about the refund."},
+    {"key": "last_confirmed", "mark": "ok", "text": "E-6 refund order-1041, receipt rf_9a31, 07:01:12 UTC."},
+    {"key": "pending", "mark": "unknown", "text": "1 unknown (E-7), 1 planned and not sent (E-8), 0 in flight."},
+    {"key": "observations", "mark": "attention", "text": "2 used, 1 too old (O-2)."},
+    {"key": "next", "mark": "next", "text": "Reconcile E-7 (above)."},
+]
+
+WHO: Final[list[dict[str, Any]]] = [
+    {"action": "Reconcile E-7", "you": True, "url": f"/runs/{RUN}/effects/7/reconcile/"},
+    {"action": "Approve plan v5", "you": False, "text": "Not you: you lack the right “approve plans”. Can: Kim, Mia."},
+    {"action": "Cancel", "you": True, "url": f"/runs/{RUN}/stop/"},
+]
+
+NEXT: Final[dict[str, Any]] = {
+    "do": "Ask payments what happened to effect E-7",
+    "why": "E-7 (refund EUR\u00a01\u00a0240.00, cannot be undone) may have been sent after 07:01:55 UTC and no "
+    "receipt was stored.",
+    "not_safe": ["Approving plan v5, restarting and cancelling: each could refund twice."],
+    "label": "Reconcile E-7",
+    "url": f"/runs/{RUN}/effects/7/reconcile/",
+    "other_url": f"/runs/{RUN}/stop/",
+    "decided": "Decided by rule NSA-4 from version 43, not by the agent.",
+}
+
+TIMELINE: Final[list[dict[str, Any]]] = [
+    {"seq": 43, "at": ago(41), "kind": "system", "actor": "sweep", "text": "needs a person: effect_unknown", "url": "#"},
+    {"seq": 39, "at": ago(42), "kind": "worker", "actor": "worker 3", "text": HOSTILE, "detail": '{"a": 1}', "url": "#"},
+    {"seq": 12, "at": ago(900), "kind": "person", "actor": "Kim", "text": "approved plan v4", "url": "#"},
+]
+
+OBSERVATIONS: Final[list[dict[str, Any]]] = [
+    {
+        "id": f"O-{number}",
+        "tool": "lookup",
+        "arguments": '{"order":"order-1042"}',
+        "value": '{"amount":"1240.00","supplier":"Acme GmbH"}',
+        "resource": "order:1042",
+        "version": '"W/91"',
+        "at": ago(minutes),
+        "age": timedelta(minutes=minutes),
+        "limit": timedelta(minutes=15),
+        "percent": min(100, int(minutes * 100 / 15)),
+        "freshness": freshness,
+        "used_by": "used by step 1",
+    }
+    for number, minutes, freshness in ((2, 21, "old"), (3, 12, "ageing"), (1, 3, "fresh"))
+]
+
+APPROVALS: Final[list[dict[str, Any]]] = [
+    {
+        "plan_version": 4,
+        "digest": DIGEST,
+        "state": "voided",
+        "at": ago(90),
+        "expires_at": ago(-10),
+        "decisions": [{"name": "Kim", "verdict": "approved", "reason": "", "at": ago(80)}],
+        "causes": ["No longer valid since 06:41:03 UTC: order:1042 version W/90 -> W/91 (event 30)"],
+    }
+]
+
+SHELL: Final[dict[str, Any]] = {
+    "now": NOW,
+    "inbox_count": 12,
+    "notices_url": "/inbox/notices/?seq=43",
+    "poll": timedelta(seconds=1),
+    "checked_at": NOW,
+}
+
+RUN_PAGE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "inbox_url": "/",
+    "handoff_url": f"/runs/{RUN}/handoff/",
+    "events_url": f"/runs/{RUN}/events/",
+    "next": NEXT,
+    "who": WHO,
+    "handoff": HANDOFF,
+    "plan": {
+        "version": 5,
+        "digest": DIGEST,
+        "url": f"/runs/{RUN}/plan/5/",
+        "review_url": f"/runs/{RUN}/plan/5/review/",
+        "summary": "v5, compared with v4: 1 changed, 1 added, 1 removed",
+        "unchanged": 11,
+    },
+    "steps": STEPS,
+    "base_label": "v4, approved and used",
+    "effects": [UNKNOWN, PLANNED, CONFIRMED],
+    "effects_summary": "1 unknown, 1 planned, 1 confirmed",
+    "timeline": TIMELINE,
+    "observations": OBSERVATIONS,
+    "constraints": [
+        {
+            "id": "C-1",
+            "text": "No refund above EUR 2\u00a0000",
+            "kind": "policy",
+            "by": "refund policy 3",
+            "at": ago(94),
+            "enforced": "checked at approval and before each send",
+        }
+    ],
+    "obligations": [
+        {"id": "B-1", "text": "Tell Acme GmbH", "due_at": ago(-18), "opened_at": ago(60), "state_note": "open"}
+    ],
+    "approvals": APPROVALS,
+    "claim": HOSTILE,
+}
+
+REVIEW: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": {**RUN_FACTS, "state": "waiting_approval"},
+    "plan": {
+        "version": 5,
+        "digest": DIGEST,
+        "url": f"/runs/{RUN}/plan/5/",
+        "differences": "amount 1420.00 -> 1240.00; step 3 removed",
+    },
+    "reviewer": {"sentence": "You are Kim, approver for refunds. You did not write this plan or its goal."},
+    "expires_at": NOW + timedelta(minutes=8, seconds=12),
+    "expired": False,
+    "summary": "If you approve, the agent will be allowed to make exactly these 2 changes. 1 of them cannot be undone.",
+    "changes": [
+        {
+            "title": "refund order-1042 to Acme GmbH",
+            "step": "refund:order-1042",
+            "tool": "refund",
+            "system": "payments",
+            "reversible": False,
+            "arguments": ARGUMENTS,
+            "operation_id": "refund:order-1042",
+            "key": KEY,
+            "key_note": "same as the first attempt: a late arrival cannot double it",
+            "expects": [
+                {"resource": "order:1042", "version": '"W/91"', "read_at": ago(13), "limit": timedelta(minutes=15)}
+            ],
+            "if_fails": "Stop and hand over.",
+        },
+        {
+            "title": "close ticket T-5512",
+            "step": "close:T-5512",
+            "tool": "close",
+            "system": "tickets",
+            "reversible": True,
+            "undo": "can be reopened",
+            "arguments": [{"path": "ticket", "value": '"T-5512"'}, {"path": "text", "value": '"已为客户退款 1240.00 EUR"'}],
+            "operation_id": "close:T-5512",
+            "key": KEY,
+            "expects": [],
+            "if_fails": "Stop and hand over.",
+        },
+    ],
+    "left_out": [{"step": "mail:M-88", "reason": "Blocked by C-3 and stays blocked if you approve."}],
+    "checks": [
+        {"name": "plan digest unchanged", "state": "pass", "again": True},
+        {"name": "observation O-2 newer than 15 min", "state": "fail", "detail": "21 min", "again": True},
+    ],
+    "claim": HOSTILE,
+    "covers": {"policy_version": "refunds-3", "goal_version": 2, "constraints_digest": DIGEST},
+    "may_decide": True,
+    "phrase": "1240.00 Acme GmbH",
+    "approve_text": "Approve these 2 changes, once, until 07:56:22 UTC.",
+    "reject_text": "Reject. The run goes to “Needs a person”. Nothing is cancelled or undone.",
+    "ask_text": "Ask for changes. The agent gets your text and must make plan v6.",
+    "values": {"decision": "", "reason": "", "phrase": ""},
+    "errors": [],
+    "submission": "sub_1",
+}
+
+CONFLICT: Final[dict[str, Any]] = {
+    "text": "Your decision on plan v5 was not recorded and nothing was sent.",
+    "since": 43,
+    "events": [{"seq": 44, "at": ago(0.2), "text": "Mia rejected plan v5: “amount above the cap”"}],
+    "compared": [{"saw": "plan v5, waiting for approval", "now": "plan v5, rejected by Mia"}],
+    "seq": 44,
+    "url": f"/runs/{RUN}/",
+    "field": "field-reason",
+}
+
+RECONCILE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "effect": UNKNOWN,
+    "settled_at": ago(40.8),
+    "settled": True,
+    "ask": {
+        "request": "This asks payments by operation id refund:order-1042. It sends nothing.",
+        "url": f"/runs/{RUN}/effects/7/ask/",
+        "submission": "sub_2",
+    },
+    "answers": [
+        {
+            "at": ago(1),
+            "by": "Lin",
+            "found": "1 match: rf_9b02",
+            "account": "acct_demo",
+            "facts": [{"name": "reference", "value": "rf_9b02"}, {"name": "status", "value": "final"}],
+            "compared": [
+                {"name": "amount", "sent": "1240.00", "found": "1240.00", "same": True},
+                {"name": "supplier", "sent": "Acme GmbH", "found": "Acme Ltd", "same": False},
+            ],
+            "supports": "It happened. (rule: same key and same arguments)",
+            "evidence_seq": 44,
+            "raw": '{"matches": []}',
+        },
+        {"at": ago(30), "by": "sweep", "failed": "We could not ask payments (503 after 0.1 s).", "evidence_seq": 42},
+    ],
+    "may_conclude": True,
+    "outcomes": [
+        {
+            "value": "happened",
+            "title": "It happened.",
+            "text": "Record receipt rf_9b02. E-7 becomes Confirmed and is never sent again.",
+            "available": True,
+        },
+        {
+            "value": "not_happened",
+            "title": "It did not happen.",
+            "text": "E-7 may be sent again under the same key, after revalidation.",
+            "available": False,
+            "why_not": "the other system reports a match.",
+            "needed": ["An answer heard after 07:03:20 UTC that finds nothing, and again 60 s later."],
+        },
+        {"value": "still_unknown", "title": "Still unknown.", "text": "Nothing changes.", "available": True},
+    ],
+    "values": {"conclusion": "", "note": ""},
+    "errors": [],
+    "evidence_seq": 44,
+    "submission": "sub_3",
+}
+
+
+def _row(number: int, state: str, title: str, why: str, label: str) -> dict[str, Any]:
+    return {
+        "id": f"run_7QK2XHB0M{number:03d}",
+        "title": title,
+        "url": f"/runs/run_{number}/",
+        "agent": "refunds",
+        "agent_version": "v1",
+        "state": state,
+        "why": why,
+        "since": ago(number * 11),
+        "next": {"label": label, "url": "#"},
+    }
+
+
+INBOX: Final[dict[str, Any]] = {
+    **SHELL,
+    "view": "all",
+    "counts": [
+        {"key": "all", "label": "All", "url": "?view=all", "count": 3, "current": True},
+        {"key": "unknown", "label": "Unknown outcome", "url": "?view=unknown", "count": 1, "current": False},
+        {"key": "needs_human", "label": "Needs a person", "url": "?view=needs_human", "count": None, "current": False},
+        {"key": "waiting_approval", "label": "Waiting for approval", "url": "?view=waiting_approval", "count": 1},
+    ],
+    "filters": {"mine": True},
+    "agents": ["refunds", "invoices"],
+    "groups": [
+        {
+            "risk": "critical",
+            "runs": [
+                _row(4, "unknown", "Refund duplicate charges, batch 2291", "1 effect has no receipt.", "Reconcile E-7")
+            ],
+        },
+        {
+            "risk": "high",
+            "runs": [
+                {
+                    **_row(1, "waiting_approval", "Refund order 1051", "1 step cannot be undone.", "Review plan v5"),
+                    "working": {"name": "Kim", "at": ago(3)},
+                }
+            ],
+        },
+        {
+            "risk": "medium",
+            "runs": [
+                {
+                    **_row(6, "needs_human", "清理重复的供应商记录（第 12 批）", "order:1042 changed 3 times.", "Look"),
+                    "next": {"label": "Replan", "url": None},
+                    "watching": "you lack the right “operate runs”",
+                }
+            ],
+        },
+    ],
+    "total": 3,
+    "unfiltered_total": 12,
+    "sort_text": "Sorted by risk, then oldest.",
+    "paging": {"page": 1, "pages": 3, "next_url": "?page=2"},
+    "news": {"text": "2 runs changed, 1 is new since you loaded this list.", "url": "?view=all"},
+}
+
+WRONG: Final[list[dict[str, str]]] = [
+    {"field": "decision", "message": "Choose what you decide."},
+    {"field": "reason", "message": "Enter a reason of at least 10 characters. The next operator will read it."},
+    {"field": "phrase", "message": "The phrase does not fit: type 1240.00 Acme GmbH."},
+]
+
+EVENTS: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "events": [
+        {
+            "seq": 38,
+            "at": ago(42),
+            "type": "EffectIntended",
+            "actor": "worker 3",
+            "hash": DIGEST,
+            "previous": DIGEST,
+            "body": '{\n  "text": "' + HOSTILE + '"\n}',
+        },
+        {"seq": 37, "at": ago(43), "type": "NoteErased", "actor": "Ana", "hash": DIGEST, "previous": DIGEST, "body": None},
+    ],
+    "types": ["EffectIntended", "EffectSent"],
+    "verified": "The chain of hashes is whole up to event 43.",
+    "older_url": "?after=36",
+}
+
+PLAN: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "plan": {
+        "version": 5,
+        "digest": DIGEST,
+        "at": ago(50),
+        "goal_version": 2,
+        "policy_version": "refunds-3",
+        "state_note": "Waits for approval.",
+        "review_url": "#",
+    },
+    "versions": [
+        {"version": 4, "url": "#", "current": False, "note": "approved"},
+        {"version": 5, "current": True, "note": ""},
+    ],
+    "bases": [{"label": "v4", "url": "#", "current": True}],
+    "steps": STEPS,
+    "base_label": "v4",
+    "arguments": [{"step": "refund:order-1042", "arguments": ARGUMENTS}],
+    "assumptions": ["order-1042 was charged twice"],
+    "promises": ["tell Acme GmbH"],
+    "claim": HOSTILE,
+}
+
+AUDIT: Final[dict[str, Any]] = {
+    **SHELL,
+    "entries": [
+        {"at": ago(1), "actor": "Kim", "kind": "person", "did": "approved plan v5", "subject": RUN, "url": "#", "result": "recorded"},
+        {
+            "at": ago(2),
+            "actor": "Lin",
+            "kind": "person",
+            "did": "tried to approve plan v5",
+            "subject": RUN,
+            "result": "refused",
+            "why": "lacks the right “approve plans”",
+            "seen": DIGEST,
+            "reason": HOSTILE,
+            "request_id": "8f3a1b2c",
+        },
+    ],
+    "filters": {},
+    "people": ["Kim", "Lin"],
+    "actions": ["approve", "reconcile"],
+    "paging": {"page": 1, "pages": 1},
+}
+
+STOP: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "does": ["No new effect starts.", "1 open obligation is handed to a person."],
+    "does_not": ["It does not undo the 1 confirmed effect."],
+    "waits": "The run stays in Cancelling until E-7 is reconciled.",
+    "may_cancel": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_4",
+}
+
+START: Final[dict[str, Any]] = {
+    **SHELL,
+    "agents": [{"name": "refunds", "label": "refunds v1"}],
+    "columns": ["order", "supplier", "email", "amount", "currency", "ticket"],
+    "limit_text": "Up to 20\u00a0000 rows.",
+    "values": {},
+    "errors": [],
+    "problems": [
+        {"row": 3, "column": "amount", "text": "-5.00 is not an amount above zero."},
+        {"row": None, "column": None, "text": "The column “ticket” is missing."},
+    ],
+    "problems_total": 31,
+    "submission": "sub_5",
+}
+
+#: name -> (template, context)
+PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "run": ("runs/run.html", RUN_PAGE),
+    "run-new": (
+        "runs/run.html",
+        {
+            **RUN_PAGE,
+            "run": {**RUN_FACTS, "state": "planning", "state_note": ""},
+            "plan": None,
+            "effects": [],
+            "observations": [],
+            "constraints": [],
+            "obligations": [],
+            "approvals": [],
+            "who": [],
+            "claim": None,
+            "result": {"text": "You approved plan v5.", "at": ago(0.1), "detail": "Execution has not started."},
+        },
+    ),
+    "review": ("runs/review.html", REVIEW),
+    "review-wrong": ("runs/review.html", {**REVIEW, "errors": WRONG, "title_prefix": "Error:"}),
+    "review-conflict": (
+        "runs/review.html",
+        {**REVIEW, "conflict": CONFLICT, "values": {"reason": "The amount fits the order."}},
+    ),
+    "review-expired": ("runs/review.html", {**REVIEW, "expired": True, "expires_at": ago(2)}),
+    "review-not-you": (
+        "runs/review.html",
+        {**REVIEW, "may_decide": False, "why_not": "You revised the goal.", "who_can": "Can: Kim, Mia."},
+    ),
+    "reconcile": ("runs/reconcile.html", RECONCILE),
+    "inbox": ("console/inbox.html", INBOX),
+    "inbox-empty": (
+        "console/inbox.html",
+        {**INBOX, "groups": [], "total": 0, "unfiltered_total": 0, "news": None, "idle": {"running": 14}},
+    ),
+    "inbox-filtered": ("console/inbox.html", {**INBOX, "groups": [], "total": 0, "news": None}),
+    "events": ("runs/events.html", EVENTS),
+    "plan": ("runs/plan.html", PLAN),
+    "stop": ("runs/stop.html", STOP),
+    "start": ("runs/start.html", START),
+    "handoff": (
+        "runs/handoff.html",
+        {**RUN_PAGE, "notices_url": None, "unknown": [UNKNOWN], "printed": {"by": "Lin", "at": NOW, "url": "http://h/r/"}},
+    ),
+    "audit": ("console/audit.html", AUDIT),
+    "login": ("registration/login.html", {"now": NOW, "form": {"username": {"value": "lin"}}, "next": "/runs/x/"}),
+    "error-400": ("errors/400.html", {"now": NOW, "incident_id": "8f3a1b2c"}),
+    "error-403": ("errors/403.html", {"now": NOW, "incident_id": "8f3a1b2c", "detail": "You cannot approve.", "who_can": "Kim"}),
+    "error-404": ("errors/404.html", {"now": NOW, "incident_id": "8f3a1b2c", "id": "run_XX"}),
+    "error-409": ("errors/409.html", {"now": NOW, "incident_id": "8f3a1b2c", "conflict": CONFLICT}),
+    "error-422": ("errors/422.html", {"now": NOW, "incident_id": "8f3a1b2c"}),
+    "error-500": ("errors/500.html", {"incident_id": "8f3a1b2c", "may_have_recorded": True}),
+}

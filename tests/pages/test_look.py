@@ -1,0 +1,315 @@
+"""The page templates in a real browser: readable by all, in both themes, on a narrow screen, and safe with hostile text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+from django.test import RequestFactory
+from django.utils.csp import build_policy
+from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+from console.templatetags import labels
+from runs.machine.state import EffectStatus, RequestStatus, State
+from tests.pages.examples import HOSTILE, PAGES, REVIEW, RUN_PAGE
+
+ORIGIN = "http://console.test"
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+LIN = SimpleNamespace(is_authenticated=True, shown_name="Lin")
+
+
+def rendered(name: str, **changes: Any) -> str:
+    template, context = PAGES[name]
+    request = RequestFactory().get("/")
+    # The context processor would ask the session, which these pages do not need.
+    request.user = SimpleNamespace(is_authenticated=False)  # type: ignore[assignment]
+    who = {} if name == "login" else {"user": LIN}
+    return render_to_string(template, {**who, **context, **changes}, request)
+
+
+class Server:
+    """Answers a page's requests in the browser: pages by their name, static files, and the poll."""
+
+    def __init__(self) -> None:
+        self.changes: dict[str, Any] = {}
+        self.notices: tuple[int, str] = (204, "")
+        self.posts: list[str] = []
+
+    def answer(self, route: Route) -> None:
+        path = route.request.url.removeprefix(ORIGIN).split("?")[0]
+        if route.request.method == "POST":
+            self.posts.append(route.request.post_data or "")
+            return
+        if path.startswith("/static/"):
+            found = Path(str(finders.find(path.removeprefix("/static/"))))
+            route.fulfill(body=found.read_bytes(), content_type=TYPES[found.suffix])
+        elif path == "/inbox/notices/":
+            status, body = self.notices
+            route.fulfill(status=status, body=body, content_type="text/html")
+        else:
+            policy = build_policy(settings.SECURE_CSP)
+            page = rendered(path.strip("/"), **self.changes)
+            route.fulfill(body=page, content_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def opened(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+    """Opens a page by its name in `examples.PAGES`; nothing may have complained by the end of the test."""
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def open_page(name: str, **options: Any) -> Page:
+        context = browser.new_context(base_url=ORIGIN, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.route("**/*", server.answer)
+        page.goto(f"/{name}/")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_has_a_barrier_that_axe_finds(opened: Callable[..., Page], name: str, scheme: str) -> None:
+    page = opened(name, color_scheme=scheme)
+
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found.response["violations"]] == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_scrolls_sideways_on_a_narrow_screen(opened: Callable[..., Page], name: str) -> None:
+    page = opened(name, viewport={"width": 320, "height": 640})
+
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 320
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_each_page_has_its_landmarks_one_heading_and_working_anchors(opened: Callable[..., Page], name: str) -> None:
+    page = opened(name)
+
+    assert page.locator("h1").count() == 1
+    assert page.locator("main").count() == 1
+    assert page.locator("[style], [onclick], script:not([src])").count() == 0
+    assert page.evaluate("""() => [...document.querySelectorAll('a[href^="#"]')].map(a => a.hash)
+        .filter(hash => hash && !document.getElementById(hash.slice(1)))""") == []
+    assert page.evaluate("""() => [...document.querySelectorAll('[id]')].map(e => e.id)
+        .filter((id, i, all) => all.indexOf(id) !== i)""") == []
+
+
+@pytest.mark.browser
+def test_the_next_safe_action_is_whole_on_the_first_screen(opened: Callable[..., Page]) -> None:
+    page = opened("run", viewport={"width": 1280, "height": 800})
+
+    box = page.get_by_test_id("next-safe-action").bounding_box()
+
+    assert box and box["y"] + box["height"] <= 800
+    assert page.get_by_test_id("handoff").locator("> li").count() == 7
+
+
+@pytest.mark.browser
+def test_an_effect_in_doubt_is_called_unknown_and_nothing_else(opened: Callable[..., Page]) -> None:
+    row = opened("run").locator('[data-effect="E-7"]').inner_text()
+
+    assert all(words in row for words in ("07:01:52", "not recorded", "missing", "Unknown outcome"))
+    assert not any(word in row for word in ("Failed", "Success", "Done"))
+
+
+@pytest.mark.browser
+def test_all_that_is_executed_can_be_read_and_nothing_is_cut(opened: Callable[..., Page]) -> None:
+    page = opened("review")
+    listed = page.get_by_test_id("exec-list")
+
+    text = listed.inner_text()
+    assert "321588685835436831" in text
+    assert "[U+202E]" in text and "[U+200B]" in text
+    assert "<img src=x onerror=alert(1)>" in text
+    assert listed.locator("details, img").count() == 0
+    assert listed.evaluate("""list => [...list.querySelectorAll('*')].filter(e => {
+        const s = getComputedStyle(e);
+        return s.textOverflow === 'ellipsis' || s.webkitLineClamp !== 'none'; }).length""") == 0
+    assert page.evaluate("""() => !!(document.querySelector('[data-testid=exec-list]').compareDocumentPosition(
+        document.querySelector('[data-testid=agent-claim]')) & Node.DOCUMENT_POSITION_FOLLOWING)""")
+    assert page.get_by_test_id("agent-claim").locator("a, img, svg, form, button").count() == 0
+
+
+@pytest.mark.browser
+def test_nothing_is_chosen_for_the_person_and_the_button_names_the_choice(opened: Callable[..., Page]) -> None:
+    page = opened("review")
+    button = page.get_by_test_id("decision-form").get_by_role("button")
+
+    assert page.locator("input[type=radio]:checked").count() == 0
+    assert button.inner_text() == "Record decision"
+    page.get_by_label("Reject. The run goes").check()
+    assert button.inner_text() == "Reject plan v5"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("name", "words"), [("review-wrong", "3 answers"), ("review-conflict", "Not recorded.")])
+def test_what_went_wrong_has_the_focus(opened: Callable[..., Page], name: str, words: str) -> None:
+    page = opened(name)
+
+    assert words in page.locator(":focus").inner_text()
+
+
+@pytest.mark.browser
+def test_a_conflict_keeps_what_was_typed_and_offers_no_commit(opened: Callable[..., Page]) -> None:
+    page = opened("review-conflict")
+
+    assert page.get_by_label("Reason").input_value() == "The amount fits the order."
+    assert page.get_by_test_id("decision-form").locator("[type=submit]").count() == 0
+
+
+@pytest.mark.browser
+def test_a_form_is_sent_once(opened: Callable[..., Page], server: Server) -> None:
+    page = opened("review")
+    page.get_by_label("Reject. The run goes").check()
+    button = page.get_by_test_id("decision-form").locator("[type=submit]")
+
+    button.evaluate("button => { button.click(); button.click(); button.click(); }")
+    page.wait_for_function("document.querySelector('[data-follows]').textContent === 'Recording…'")
+
+    assert len(server.posts) == 1
+    assert button.get_attribute("aria-disabled") == "true"
+
+
+@pytest.mark.browser
+def test_a_reason_survives_leaving_the_page_and_a_decision_does_not(opened: Callable[..., Page]) -> None:
+    page = opened("review")
+    page.get_by_label("Reason").fill("The amount is above the cap.")
+    page.get_by_label("Type the amount").fill("1240.00 Acme GmbH")
+    page.get_by_label("Reject. The run goes").check()
+
+    page.goto("/login/")
+    page.goto("/review/")
+
+    assert page.get_by_label("Reason").input_value() == "The amount is above the cap."
+    assert page.get_by_label("Type the amount").input_value() == ""
+    assert page.locator("input[type=radio]:checked").count() == 0
+
+
+@pytest.mark.browser
+def test_news_comes_by_the_poll_and_touches_nothing_that_is_typed(opened: Callable[..., Page], server: Server) -> None:
+    news = {"text": "Version 49 is available: Mia rejected plan v5.", "url": "/run/"}
+    page = opened("review")
+    reason = page.get_by_label("Reason")
+    reason.fill("half a sen")
+
+    context = {"news": news, "inbox_count": 13, "counts": []}
+    server.notices = (200, render_to_string("parts/notices.html", context))
+    page.get_by_test_id("change-banner").get_by_text("Mia rejected plan v5").wait_for()
+
+    assert page.locator("#inbox-count").inner_text() == "13"
+    assert reason.input_value() == "half a sen"
+    assert reason.evaluate("field => field === document.activeElement")
+    assert page.locator("#change-banner").locator("input, textarea, select, [type=submit], details").count() == 0
+
+
+@pytest.mark.browser
+def test_the_sign_in_page_is_never_taken_for_news(opened: Callable[..., Page], server: Server) -> None:
+    page = opened("run")
+    page.route("**/inbox/notices/**", lambda route: route.fulfill(status=302, headers={"Location": "/login/"}))
+
+    with page.expect_request("**/inbox/notices/**"):
+        pass
+    with page.expect_request("**/inbox/notices/**"):
+        pass
+
+    assert page.locator("form.signin").count() == 0
+    assert "Up to date with version 43" in page.get_by_test_id("change-banner").inner_text()
+
+
+@pytest.mark.browser
+def test_at_expiry_the_page_says_that_nothing_was_approved(opened: Callable[..., Page]) -> None:
+    page = opened("review")
+    page.clock.install()
+    page.goto("/review/")
+    page.get_by_label("Reason").fill("The amount is above the cap.")
+    assert page.get_by_test_id("expired").is_hidden()
+
+    page.clock.fast_forward("09:00")
+
+    assert "Nothing was approved." in page.get_by_test_id("expired").inner_text()
+    assert page.get_by_label("Reason").input_value() == "The amount is above the cap."
+
+
+@pytest.mark.browser
+def test_without_script_every_control_that_shows_does_something(opened: Callable[..., Page]) -> None:
+    page = opened("review", java_script_enabled=False)
+
+    assert page.locator(".copy").first.is_hidden()
+    assert page.locator("#theme").is_hidden()
+    assert page.get_by_role("button", name="Record decision").is_visible()
+
+
+@pytest.mark.browser
+def test_the_handoff_prints_without_navigation_and_with_whole_digests(opened: Callable[..., Page]) -> None:
+    page = opened("handoff", color_scheme="dark")
+    page.emulate_media(media="print")
+
+    assert page.get_by_role("navigation").count() == 0
+    assert page.get_by_role("button").count() == 0
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "states"), [("run", State), ("effect", EffectStatus), ("approval", RequestStatus)]
+)
+def test_each_state_has_its_own_words_and_glyph(kind: str, states: type[State]) -> None:
+    table = labels.KINDS[kind]
+
+    assert {str(state) for state in states} <= set(table)
+    loud = [entry.glyph for entry in table.values() if entry.loud]
+    assert len(loud) == len(set(loud))
+    assert len({str(entry.text) for entry in table.values()}) == len(table)
+
+
+def test_text_of_others_is_shown_and_never_run() -> None:
+    run_page = rendered("run")
+
+    assert "<img" not in run_page
+    assert "\u202e" not in run_page and "\u200b" not in run_page
+    assert "[U+202E]" in run_page
+    assert HOSTILE not in run_page
+    assert all("safe" not in text.read_text().split("|") for text in Path("templates").rglob("*.html"))
+
+
+def test_a_page_says_error_first_in_its_title() -> None:
+    assert "<title>Error: Review plan v5" in rendered("review-wrong")
+
+
+def test_the_decision_form_carries_what_it_was_made_from() -> None:
+    page = rendered("review")
+
+    for name, value in (("digest", REVIEW["plan"]["digest"]), ("plan_version", 5), ("run_seq", 43), ("submission", "sub_1")):
+        assert f'name="{name}" value="{value}"' in page
+
+
+def test_a_run_that_has_nothing_says_so_in_each_section() -> None:
+    page = rendered("run-new")
+
+    assert len(RUN_PAGE["handoff"]) == 7
+    for words in ("No plan was proposed yet", "No effect was ever planned", "read nothing yet", "No approval was asked for"):
+        assert words in page
