@@ -14,7 +14,12 @@ def main() -> None:
         os.environ.setdefault("HANDOFF_ROLE", "web")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from console.env import BadEnvironment
+
+    try:
+        execute_from_command_line(sys.argv)
+    except BadEnvironment as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -67,8 +67,10 @@ SECURE_CSP = {
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "django.contrib.postgres",
     "guardian",
     "django_htmx",
     "accounts",

@@ -1,4 +1,4 @@
-"""How long each thing may take: one table, one row per profile. Nothing else in the program names a duration."""
+"""How long each thing may take: one table, one row per profile. No duration is named anywhere else."""
 
 from __future__ import annotations
 

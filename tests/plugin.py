@@ -1,4 +1,4 @@
-"""Starts PostgreSQL and Valkey for the tests, before pytest-django reads the settings; stops them at the end.
+"""Starts PostgreSQL and Valkey for the tests, before pytest-django reads the settings; stops them after.
 
 Each test session takes the first free slot, so several may run beside each other in one checkout. A slot keeps
 its data folder: making one takes most of a second.

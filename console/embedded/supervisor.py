@@ -1,0 +1,283 @@
+"""One process that owns all others: starts them in order, starts again what dies, stops them in reverse."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.embedded.control import Answer, ControlSocket, Refused, Request
+from console.embedded.home import Home
+from console.embedded.postgres import NoPostgres
+from console.embedded.process import Child, DidNotStart, Program, die_with_parent
+
+Say = Callable[[str], None]
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+# A process that lived this long has not failed to start.
+LIVED = 20.0
+TURN = 0.1
+
+
+class AlreadyRunning(Exception):
+    """Another supervisor has this home: use it, or stop it first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """A step that is done when it ends: a command whose output the person sees, or a function."""
+
+    name: str
+    argv: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    call: Callable[[], None] | None = None
+
+
+Step = Program | Once
+
+
+@dataclass(slots=True)
+class Managed:
+    """A child, whether it is to run, and how it fared."""
+
+    child: Child
+    wanted: bool = True
+    failures: int = 0
+    since: float = 0.0
+    again_at: float | None = None
+    said_ready: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.child.program.name
+
+
+class Supervisor:
+    """Runs steps under a home. `facts` are told to whoever asks for the status."""
+
+    def __init__(self, home: Home, *, say: Say, facts: Mapping[str, Any]) -> None:
+        self.home = home
+        self.say = say
+        self.facts = facts
+        self.managed: list[Managed] = []
+        self.control: ControlSocket
+        self.leaving = False
+
+    def run(self, steps: Sequence[Step], *, once_up: Callable[[], None]) -> None:
+        """Do the steps, call `once_up`, watch until a signal or `down` comes. Always stops what it started.
+
+        Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
+        """
+        self.home.make()
+        with ExitStack() as stack:
+            stack.enter_context(locked(self.home))
+            stack.enter_context(signals_interrupt())
+            self.control = ControlSocket(self.home, self.answer)
+            stack.callback(self.control.close)
+            stack.callback(self.stop_all)
+            try:
+                for step in steps:
+                    self._begin(step)
+                once_up()
+                while not self.leaving:
+                    self._turn()
+            except KeyboardInterrupt:
+                self.say("Stopping; the data stays.")
+
+    def _begin(self, step: Step) -> None:
+        began = time.monotonic()
+        if isinstance(step, Once):
+            self._do(step)
+        else:
+            self._launch(step)
+        self.say(
+            f"{step.name:<10} {'done' if isinstance(step, Once) else 'runs'}, {time.monotonic() - began:.1f} s"
+        )
+
+    def _launch(self, program: Program) -> None:
+        managed = Managed(Child(program, self.home), since=time.monotonic())
+        self.managed.append(managed)
+        managed.child.start()
+        managed.child.wait_ready()
+
+    def _do(self, step: Once) -> None:
+        if step.call:
+            step.call()
+            return
+        process = subprocess.Popen(
+            step.argv,
+            env={**os.environ, **step.environment},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGTERM),
+        )
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+        if code:
+            raise DidNotStart(f"{step.name} failed with {code}; what it wrote above says why")
+
+    def _turn(self) -> None:
+        """Answer one request if there is one, and look after every process."""
+        self.control.serve_for(TURN)
+        for managed in self.managed:
+            self._look_after(managed)
+
+    def _look_after(self, managed: Managed) -> None:
+        child = managed.child
+        if not managed.wanted:
+            return
+        if child.running():
+            if not managed.said_ready and child.program.ready(child):
+                managed.said_ready = True
+                self.say(f"{managed.name:<10} runs again")
+        elif managed.again_at is None:
+            self._plan_restart(managed)
+        elif time.monotonic() >= managed.again_at:
+            self._start_again(managed)
+
+    def _plan_restart(self, managed: Managed) -> None:
+        code = managed.child.process.returncode if managed.child.process else None
+        managed.child.reap()
+        now = time.monotonic()
+        managed.failures = 1 if now - managed.since > LIVED else managed.failures + 1
+        pause = min(SHORTEST_PAUSE * 2 ** (managed.failures - 1), LONGEST_PAUSE)
+        managed.again_at = now + pause
+        self.say(
+            f"{managed.name:<10} ended ({how(code)}), starts again in {pause:.1f} s; log: {managed.child.log}"
+        )
+
+    def _start_again(self, managed: Managed) -> None:
+        managed.again_at, managed.since, managed.said_ready = None, time.monotonic(), False
+        try:
+            managed.child.start()
+        except (NoPostgres, OSError) as error:
+            self.say(f"{managed.name:<10} did not start: {error}")
+
+    def stop_all(self) -> None:
+        """Stop everything, the last started first."""
+        with signals_ignored():
+            for managed in reversed(self.managed):
+                managed.wanted = False
+                if managed.child.process is not None:
+                    managed.child.stop()
+                    self.say(f"{managed.name:<10} stopped")
+
+    # What can be asked.
+
+    def answer(self, request: Request) -> Answer:
+        """Do what a request asks and say how things are. Raises `Refused`."""
+        action, name = request.get("action"), str(request.get("name"))
+        if action == "down":
+            self.leaving = True
+        elif action in {"stop", "start", "kill", "restart"}:
+            self._act(str(action), self._named(name), keep_down=bool(request.get("keep_down")))
+        elif action != "status":
+            raise Refused(
+                f"There is no action {action!r}; there are: status, start, stop, restart, kill, down"
+            )
+        return self.status()
+
+    def _named(self, name: str) -> Managed:
+        for managed in self.managed:
+            if managed.name == name:
+                return managed
+        raise Refused(f"There is no process {name!r}; there are: {', '.join(m.name for m in self.managed)}")
+
+    def _act(self, action: str, managed: Managed, *, keep_down: bool) -> None:
+        if action == "kill":
+            managed.wanted = not keep_down
+            managed.child.kill()
+        if action in {"stop", "restart"}:
+            managed.wanted = False
+            managed.child.stop()
+        self.say(f"{managed.name:<10} asked to {action}")
+        if action in {"start", "restart"}:
+            self._start_on_request(managed)
+
+    def _start_on_request(self, managed: Managed) -> None:
+        managed.wanted, managed.failures = True, 0
+        try:
+            if not managed.child.running():
+                managed.child.reap()
+                managed.again_at, managed.since = None, time.monotonic()
+                managed.child.start()
+            managed.child.wait_ready()
+        except (DidNotStart, NoPostgres) as error:
+            raise Refused(str(error)) from error
+
+    def status(self) -> Answer:
+        """What runs, under which pid, since when, and whether it works."""
+        return {
+            "home": str(self.home.root),
+            **self.facts,
+            "processes": {m.name: _told(m) for m in self.managed},
+        }
+
+
+def _told(managed: Managed) -> Answer:
+    child = managed.child
+    running = child.running()
+    return {
+        "pid": child.process.pid if child.process and running else None,
+        "state": "running" if running else "waiting" if managed.wanted else "stopped",
+        "ready": running and child.program.ready(child),
+    }
+
+
+def how(code: int | None) -> str:
+    """How a process ended, in words."""
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return "killed" if code is None else f"code {code}"
+
+
+@contextmanager
+def locked(home: Home) -> Iterator[None]:
+    """Hold the home for as long as this process lives. Raises `AlreadyRunning` where another does."""
+    with (home.run / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise AlreadyRunning(
+                f"Process {lock.read().strip() or 'unknown'} runs in {home.root} already; "
+                "`manage.py ctl status` shows it, `manage.py ctl down` stops it"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Let every polite end be the same as Ctrl-C."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def signals_ignored() -> Iterator[None]:
+    """Finish stopping even where Ctrl-C is pressed again."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
