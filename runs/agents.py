@@ -172,8 +172,8 @@ class Agent:
 
 @cache
 def registered() -> Mapping[tuple[str, str], Agent]:
-    """Every agent version of the setting HANDOFF_AGENTS ("package.module.NAME"), by (name, version)."""
-    agents = [import_string(path) for path in settings.HANDOFF_AGENTS]
+    """Every agent version of the setting HANDOFF_AGENTS ("package.module:NAME"), by (name, version)."""
+    agents = [import_string(path.replace(":", ".")) for path in settings.HANDOFF_AGENTS]
     return {(agent.name, agent.version): agent for agent in agents}
 
 

@@ -1,0 +1,11 @@
+"""The runs app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class RunsConfig(AppConfig):
+    """What a run is, how it moves, how it is recovered."""
+
+    name = "runs"

@@ -1,0 +1,451 @@
+"""One class per event: what happened to a run, past tense, with everything that reducing it needs.
+
+An event's body is stored as the text that `encode` made, digested once and never rewritten. The registry names
+each type and its version; a log with a type or version that this build lacks is refused with its seq.
+JSON values that come from outside (arguments, evidence) are kept as `Raw`: the very bytes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+
+class ActorKind(StrEnum):
+    """Who moved the run. Only a person counts as a person."""
+
+    PERSON = "person"
+    WORKER = "worker"
+    AGENT = "agent"
+    POLICY = "policy"
+    SYSTEM = "system"
+
+
+class Actor(msgspec.Struct, frozen=True):
+    """Author of an event: a kind, a stable id, and the name as it was then."""
+
+    kind: ActorKind
+    id: str
+    name: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all events. VERSION grows when the meaning of the fields changes."""
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    """A constraint as its source stated it."""
+
+    text: str
+    source_kind: str
+    source_ref: str
+    source_version: str
+
+
+class Sender(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that sends, so that it can later be known to be dead. `uptime` is the host's, at the send."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    uptime: timedelta
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tool declared when the intent was made: the rules of an unknown outcome."""
+
+    reversible: bool
+    queryable: bool
+    retention: timedelta | None
+    dispatch_window: timedelta
+    timeout: timedelta
+    settle: timedelta
+    patience: timedelta
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a revalidation report. `was` and `now` are the two values that were compared, as text."""
+
+    name: str
+    passed: bool
+    subject: str = ""
+    was: str = ""
+    now: str = ""
+    unread: bool = False  #: it failed because its source could not be read; `now` says why
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request or an approval is void: what changed, from what to what."""
+
+    what: str
+    subject: str
+    was: str
+    now: str
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run needs a human: a code of `transitions.REASONS`, what it is about, and the evidence in words."""
+
+    code: str
+    subject: str = ""
+    evidence: str = ""
+
+
+class MatchFound(msgspec.Struct, frozen=True, kw_only=True):
+    """One record that the outside has under an operation id."""
+
+    reference: str
+    operation_id: str
+    key: str | None
+    account: str
+    final: bool
+    reversed: bool
+    arguments: Raw
+
+
+class RunStarted(Event):
+    """A person or a program started the run."""
+
+    run: str
+    tenant: str
+    agent: str
+    agent_version: str
+    goal: str
+    input: Raw
+    creator: str
+    principal: str
+    lineage: str
+    start_key: str
+    constraints: tuple[Term, ...]
+    deadline: datetime | None = None
+
+
+class ObservationRecorded(Event):
+    """A reading tool read an external fact. `observed_at` is when the reading began."""
+
+    tool: str
+    arguments: Raw
+    value: Raw
+    resource: str
+    version: str
+    observed_at: datetime
+    half_life: timedelta
+
+
+class AttemptFailed(Event):
+    """Something that has no effect outside did not work and is tried again at `retry_at`."""
+
+    what: str
+    detail: str
+    retry_at: datetime
+
+
+class ProposalRefused(Event):
+    """The planner proposed something that `validate` does not allow. Nothing moved."""
+
+    problems: tuple[str, ...]
+
+
+class PlanProposed(Event):
+    """A plan version. `document` is the canonical text that its digest is of and that will be executed."""
+
+    version: int
+    document: Raw
+    digest: str
+    claim: str
+
+
+class ApprovalRequested(Event):
+    """The plan version waits for people. `conditions` is the canonical text of all that an approval is bound to."""
+
+    request: str
+    version: int
+    digest: str
+    conditions: Raw
+    conditions_digest: str
+    needed: int
+    right: str
+    policy_version: str
+    expires_at: datetime
+
+
+class PlanApprovedByPolicy(Event):
+    """The policy asks for nobody's approval of this plan version."""
+
+    version: int
+    digest: str
+    policy_version: str
+
+
+class ApprovalGiven(Event):
+    """One person's agreement; the quorum may not be reached yet."""
+
+    request: str
+    version: int
+    digest: str
+    person: str
+    submission: str
+    reason: str
+
+
+class PlanApproved(Event):
+    """The quorum is reached: the approval stands under its conditions."""
+
+    request: str
+    version: int
+    digest: str
+
+
+class PlanRejected(Event):
+    """A person rejected the plan version."""
+
+    request: str
+    version: int
+    digest: str
+    person: str
+    submission: str
+    reason: str
+
+
+class ChangesAsked(Event):
+    """A person asked for another plan version; `reason` reaches the planner."""
+
+    request: str
+    version: int
+    digest: str
+    person: str
+    submission: str
+    reason: str
+
+
+class ApprovalVoided(Event):
+    """Something that the request or approval was bound to changed."""
+
+    request: str
+    version: int
+    causes: tuple[Cause, ...]
+
+
+class ApprovalExpired(Event):
+    """The time for which the request or the approval stands is over."""
+
+    request: str
+    version: int
+
+
+class PlanVoided(Event):
+    """The plan version is not valid any more; the planner makes another."""
+
+    version: int
+    causes: tuple[Cause, ...]
+
+
+class RevalidationPassed(Event):
+    """All checks passed; the run may go on."""
+
+    checks: tuple[Check, ...]
+
+
+class RevalidationRefused(Event):
+    """At least one check failed; what follows from it stands in the next events."""
+
+    checks: tuple[Check, ...]
+
+
+class EffectIntended(Event):
+    """The intent of an effect and its first send. The tool may be called once this is committed."""
+
+    effect: int
+    step: str
+    tool: str
+    system: str
+    account: str
+    operation_id: str
+    key: str
+    round: int
+    arguments: Raw
+    arguments_digest: str
+    plan_version: int
+    terms: Terms
+    sender: Sender
+
+
+class EffectSent(Event):
+    """A later send of the same intent, under the same key."""
+
+    effect: int
+    sender: Sender
+
+
+class EffectAnswered(Event):
+    """A step whose effect stands already: answered from that receipt, nothing was sent."""
+
+    step: str
+    effect: int
+    plan_version: int
+
+
+class OutcomeUnknown(Event):
+    """The effect may have happened. `detail` says how that came to be known."""
+
+    effect: int
+    detail: str
+    evidence: Raw | None = None
+
+
+class ReceiptStored(Event):
+    """What the other side answered, and so what is certain: executed, or definitely not.
+
+    `source` is `call`, or `query` with the seq of the answer; `failed` is the postcondition that does not hold.
+    """
+
+    effect: int
+    executed: bool
+    reference: str
+    evidence: Raw
+    source: str
+    detail: str = ""
+    failed: str | None = None
+    asked: int | None = None
+    versions: dict[str, str] = {}
+
+
+class EffectQueried(Event):
+    """The outside was asked what became of an effect. Nothing was sent. `failure` is set where it gave no answer."""
+
+    effect: int
+    failure: str | None
+    matches: tuple[MatchFound, ...]
+    account: str
+    evidence: Raw
+    boot: str
+    uptime: timedelta
+    next_at: datetime | None = None
+
+
+class EffectReconciled(Event):
+    """A conclusion about an unknown effect from evidence that the outside gave at `asked`."""
+
+    effect: int
+    happened: bool
+    asked: int
+    reference: str
+    note: str
+
+
+class EvidenceKept(Event):
+    """Evidence that came where it cannot move anything any more; kept, and shown where it contradicts the record."""
+
+    effect: int
+    executed: bool | None
+    reference: str
+    evidence: Raw
+    source: str
+    contradicts: bool
+
+
+class HumanNeeded(Event):
+    """The run cannot safely go on by itself."""
+
+    reasons: tuple[Reason, ...]
+
+
+class RunResumed(Event):
+    """A person decided that the run goes on from where it was. Rounds of the named steps are raised."""
+
+    decision: str
+    note: str
+    raised: tuple[str, ...] = ()
+
+
+class ReplanOrdered(Event):
+    """A person decided that the planner makes another plan; `note` reaches it."""
+
+    note: str
+
+
+class CancelRequested(Event):
+    """A person asked for the run to end at the next safe point."""
+
+    note: str
+
+
+class CancelBegan(Event):
+    """Nothing is in flight or unknown: the run is ending."""
+
+
+class RunCancelled(Event):
+    """The run ended before its goal. Open obligations are handed to a person."""
+
+    obligations: tuple[int, ...]
+
+
+class RunSucceeded(Event):
+    """Every step done, every postcondition true, no obligation open, nothing in flight or unknown."""
+
+
+VERSIONS: dict[type[Event], int] = {
+    cls: 1
+    for cls in (
+        RunStarted, ObservationRecorded, AttemptFailed, ProposalRefused, PlanProposed, ApprovalRequested,
+        PlanApprovedByPolicy, ApprovalGiven, PlanApproved, PlanRejected, ChangesAsked, ApprovalVoided, ApprovalExpired,
+        PlanVoided, RevalidationPassed, RevalidationRefused, EffectIntended, EffectSent, EffectAnswered,
+        OutcomeUnknown, ReceiptStored, EffectQueried, EffectReconciled, EvidenceKept, HumanNeeded, RunResumed,
+        ReplanOrdered, CancelRequested, CancelBegan, RunCancelled, RunSucceeded,
+    )
+}  # fmt: skip
+TYPES: dict[str, type[Event]] = {cls.__name__: cls for cls in VERSIONS}
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """An event with its place in the log: what `evolve` reduces. `at` never goes back within a run."""
+
+    seq: int
+    at: datetime
+    actor: Actor
+    event: Event
+
+
+class UnknownEvent(Exception):
+    """This build cannot read the event at `seq`: the run is refused, reading its pages still works."""
+
+    def __init__(self, seq: int, type_: str, version: int) -> None:
+        self.seq, self.type, self.version = seq, type_, version
+        super().__init__(f"event {seq} is {type_} version {version}, which this build does not know")
+
+
+_encoder = msgspec.json.Encoder(decimal_format="string")
+_decoders = {name: msgspec.json.Decoder(cls) for name, cls in TYPES.items()}
+
+
+def encode(event: Event) -> str:
+    """The text of the body that is stored and digested."""
+    return _encoder.encode(event).decode()
+
+
+def decode(*, seq: int, type_: str, version: int, body: str) -> Event:
+    """The event of a stored body. Raises UnknownEvent; msgspec.ValidationError where the body is damaged."""
+    cls = TYPES.get(type_)
+    if cls is None or VERSIONS[cls] != version:
+        raise UnknownEvent(seq, type_, version)
+    return _decoders[type_].decode(body)
+
+
+def raw(text: str) -> Raw:
+    """Canonical text as a value inside an event."""
+    return Raw(text.encode())
+
+
+def text_of(value: Raw) -> str:
+    """The very text that was stored."""
+    return bytes(value).decode()
+
+
+def value_of(value: Raw) -> Any:
+    """The JSON value, for reading only: digests are never made from it."""
+    return msgspec.json.decode(value)

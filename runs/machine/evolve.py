@@ -1,0 +1,410 @@
+"""state + event -> state, and its fold.
+
+`evolve` is pure: it works on a draft that nobody else sees. `reduce` folds a whole log into one draft. What an
+event does to the run's state is the table's; what it does to the parts is one small function per event type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.transitions import Move, target
+
+_document = msgspec.json.Decoder(s.PlanDocument)
+_FIELDS = s.RunState.__struct_fields__
+
+
+class Draft:
+    """A state under construction: the fields of RunState, its mappings copied and open to change."""
+
+    def __init__(self, state: s.RunState | None) -> None:
+        for name in _FIELDS if state else ():
+            value = getattr(state, name)
+            setattr(self, name, dict(value) if isinstance(value, dict) else value)
+        self.started = state is not None
+
+    def __getattr__(self, name: str) -> Any:  # only for names that are not set yet
+        raise AttributeError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def freeze(self) -> s.RunState:
+        """The state as of the last event taken."""
+        return s.RunState(**{n: getattr(self, n) for n in _FIELDS if hasattr(self, n)})
+
+    def take(self, recorded: e.Recorded) -> None:
+        """Reduce one event. Raises Refused for a pair that the table lacks."""
+        event = recorded.event
+        move = target(self.state if self.started else None, type(event))
+        if not self.started:
+            self._begin()
+        self.seq, self.at = recorded.seq, recorded.at
+        HANDLERS[type(event)](self, event, recorded)
+        self._move(move, recorded)
+        self.started = True
+
+    def _begin(self) -> None:
+        """Fresh containers, never the shared defaults of the class."""
+        for name in ("observations", "effects", "done", "rounds", "produced"):
+            setattr(self, name, {})
+        for name in ("reasons", "obligations", "plans", "requests", "advice"):
+            setattr(self, name, ())
+        self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
+        self.returned_seq = self.failures = self.replans = 0
+        self.cancel_requested, self.retry_at = False, None
+
+    def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
+        if move is Move.SETTLES:
+            move = Move.BEFORE if self._settled() else Move.SAME
+        if move is Move.SAME:
+            return
+        new = self.before if move is Move.BEFORE else move
+        if self.started and new is not self.state:
+            self._leave(new, recorded.seq)
+        if not self.started or new is not self.state:
+            self.state, self.since = new, recorded.at
+
+    def _leave(self, new: s.State, seq: int) -> None:
+        """Remember where to return to when the run is stopped; forget it when it goes on."""
+        stops = (s.State.UNKNOWN, s.State.NEEDS_HUMAN)
+        if new in stops:
+            self.before = self.state if self.state not in stops else self.before
+        elif self.state in stops:
+            self.before, self.reasons, self.returned_seq = None, (), seq
+
+    def _settled(self) -> bool:
+        """Nothing in flight or unknown any more, and no other reason to stay."""
+        effects: dict[int, s.Effect] = self.effects
+        if any(x.status in s.OPEN_EFFECT for x in effects.values()):
+            return False
+        self.reasons = tuple(r for r in self.reasons if r.code not in ("effect_unknown", "effect_conflict"))
+        return not self.reasons
+
+
+Handler = Callable[[Draft, Any, e.Recorded], None]
+HANDLERS: dict[type[e.Event], Handler] = {}
+
+
+def _on(event_type: type[e.Event]) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        HANDLERS[event_type] = handler
+        return handler
+
+    return register
+
+
+def evolve(state: s.RunState | None, recorded: e.Recorded) -> s.RunState:
+    """The state after one more event. Raises transitions.Refused for a pair that the table lacks."""
+    draft = Draft(state)
+    draft.take(recorded)
+    return draft.freeze()
+
+
+def reduce(log: Iterable[e.Recorded]) -> s.RunState:
+    """The state that a log amounts to. The log starts with RunStarted; raises Refused where it cannot be so."""
+    draft = Draft(None)
+    for recorded in log:
+        draft.take(recorded)
+    return draft.freeze()
+
+
+def _nothing(draft: Draft, event: e.Event, recorded: e.Recorded) -> None:
+    """The event is a fact for the timeline; the table alone moves the run."""
+
+
+for _quiet in (e.ProposalRefused, e.EvidenceKept):
+    HANDLERS[_quiet] = _nothing
+
+
+@_on(e.RunStarted)
+def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
+    draft.identity = s.Identity(
+        run=event.run, tenant=event.tenant, agent=event.agent, agent_version=event.agent_version,
+        input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
+        start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
+    )  # fmt: skip
+    draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
+    draft.constraints = tuple(
+        s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
+        for n, term in enumerate(event.constraints, 1)
+    )
+
+
+@_on(e.ObservationRecorded)
+def _observed(draft: Draft, event: e.ObservationRecorded, recorded: e.Recorded) -> None:
+    key = (event.tool, e.text_of(event.arguments))
+    known = draft.observations.get(key)
+    draft.observations[key] = s.Observation(
+        number=known.number if known else len(draft.observations) + 1, tool=event.tool, arguments=key[1],
+        value=e.text_of(event.value), resource=event.resource, version=event.version,
+        observed_at=event.observed_at, half_life=event.half_life, seq=recorded.seq,
+    )  # fmt: skip
+    draft.retry_at, draft.failures = None, 0
+
+
+@_on(e.AttemptFailed)
+def _failed(draft: Draft, event: e.AttemptFailed, recorded: e.Recorded) -> None:
+    draft.retry_at, draft.failures = event.retry_at, draft.failures + 1
+
+
+@_on(e.PlanProposed)
+def _proposed(draft: Draft, event: e.PlanProposed, recorded: e.Recorded) -> None:
+    document = e.text_of(event.document)
+    draft.plans += (
+        s.PlanVersion(
+            version=event.version, document=document, plan=_document.decode(document), digest=event.digest,
+            claim=event.claim, seq=recorded.seq, at=recorded.at,
+        ),
+    )  # fmt: skip
+    draft.done, draft.retry_at, draft.failures = {}, None, 0
+
+
+@_on(e.PlanApprovedByPolicy)
+def _by_policy(draft: Draft, event: e.PlanApprovedByPolicy, recorded: e.Recorded) -> None:
+    draft.plans = (*draft.plans[:-1], replace(draft.plans[-1], by_policy=True))
+
+
+@_on(e.ApprovalRequested)
+def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -> None:
+    draft.requests += (
+        s.Request(
+            id=event.request, version=event.version, digest=event.digest, conditions=e.text_of(event.conditions),
+            conditions_digest=event.conditions_digest, needed=event.needed, right=event.right,
+            policy_version=event.policy_version, expires_at=event.expires_at, status=s.RequestStatus.PENDING,
+            seq=recorded.seq, at=recorded.at,
+        ),
+    )  # fmt: skip
+
+
+def _decided(draft: Draft, event: Any, recorded: e.Recorded, verdict: str, status: s.RequestStatus | None) -> None:
+    decision = s.Decision(
+        person=event.person, name=recorded.actor.name, verdict=verdict, reason=event.reason,
+        submission=event.submission, seq=recorded.seq, at=recorded.at,
+    )  # fmt: skip
+    request = draft.requests[-1]
+    _set_request(draft, recorded, status, decisions=(*request.decisions, decision))
+
+
+def _set_request(draft: Draft, recorded: e.Recorded, status: s.RequestStatus | None, **parts: Any) -> None:
+    """Change the latest request; a status that ends it is stamped with when."""
+    if status is not None:
+        parts["status"] = status
+    if status is not None and status not in s.OPEN_REQUEST:
+        parts |= {"closed_seq": recorded.seq, "closed_at": recorded.at}
+    draft.requests = (*draft.requests[:-1], replace(draft.requests[-1], **parts))
+
+
+@_on(e.ApprovalGiven)
+def _given(draft: Draft, event: e.ApprovalGiven, recorded: e.Recorded) -> None:
+    _decided(draft, event, recorded, "approve", None)
+
+
+@_on(e.PlanApproved)
+def _approved(draft: Draft, event: e.PlanApproved, recorded: e.Recorded) -> None:
+    _set_request(draft, recorded, s.RequestStatus.VALID)
+
+
+@_on(e.PlanRejected)
+def _rejected(draft: Draft, event: e.PlanRejected, recorded: e.Recorded) -> None:
+    _decided(draft, event, recorded, "reject", s.RequestStatus.REJECTED)
+    draft.reasons = (
+        *draft.reasons,
+        e.Reason(code="plan_rejected", subject=f"v{event.version}", evidence=event.reason),
+    )
+
+
+@_on(e.ChangesAsked)
+def _changes(draft: Draft, event: e.ChangesAsked, recorded: e.Recorded) -> None:
+    _decided(draft, event, recorded, "ask", s.RequestStatus.CHANGES_ASKED)
+    draft.advice += (event.reason,)
+    _void_plan(draft, recorded, (e.Cause(what="changes_asked", subject=f"v{event.version}", was="", now=""),))
+
+
+@_on(e.ApprovalVoided)
+def _voided(draft: Draft, event: e.ApprovalVoided, recorded: e.Recorded) -> None:
+    _set_request(draft, recorded, s.RequestStatus.VOIDED, causes=event.causes)
+
+
+def _void_request(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
+    if draft.requests and draft.requests[-1].status in s.OPEN_REQUEST:
+        _set_request(draft, recorded, s.RequestStatus.VOIDED, causes=causes)
+
+
+@_on(e.ApprovalExpired)
+def _expired(draft: Draft, event: e.ApprovalExpired, recorded: e.Recorded) -> None:
+    _set_request(draft, recorded, s.RequestStatus.EXPIRED)
+
+
+@_on(e.PlanVoided)
+def _plan_voided(draft: Draft, event: e.PlanVoided, recorded: e.Recorded) -> None:
+    _void_plan(draft, recorded, event.causes)
+    draft.replans += 1
+
+
+def _void_plan(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
+    """The plan version ends, and with it the request or approval that rests on it."""
+    _void_request(draft, recorded, causes)
+    if draft.plans:
+        draft.plans = (*draft.plans[:-1], replace(draft.plans[-1], voided=causes, voided_seq=recorded.seq))
+
+
+@_on(e.RevalidationPassed)
+@_on(e.RevalidationRefused)
+def _revalidated(draft: Draft, event: Any, recorded: e.Recorded) -> None:
+    passed = isinstance(event, e.RevalidationPassed)
+    draft.revalidation = s.Revalidation(
+        seq=recorded.seq, at=recorded.at, passed=passed, checks=event.checks
+    )
+    draft.retry_at, draft.failures = None, 0
+    if passed:
+        draft.replans = 0
+
+
+@_on(e.EffectIntended)
+def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> None:
+    step = next((x for x in draft.plans[-1].plan.steps if x.name == event.step), None)
+    send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
+    draft.effects[event.effect] = s.Effect(
+        number=event.effect, step=event.step, tool=event.tool, system=event.system, account=event.account,
+        operation_id=event.operation_id, key=event.key, round=event.round, arguments=e.text_of(event.arguments),
+        arguments_digest=event.arguments_digest, plan_version=event.plan_version,
+        title=step.title if step else event.step, terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
+        intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,),
+    )  # fmt: skip
+
+
+def _set_effect(draft: Draft, number: int, **parts: Any) -> s.Effect:
+    effect = replace(draft.effects[number], **parts)
+    draft.effects[number] = effect
+    return effect
+
+
+@_on(e.EffectSent)
+def _sent(draft: Draft, event: e.EffectSent, recorded: e.Recorded) -> None:
+    send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
+    _set_effect(
+        draft, event.effect, status=s.EffectStatus.IN_FLIGHT, receipt=None, unknown_since=None, next_ask_at=None,
+        sends=(*draft.effects[event.effect].sends, send),
+    )  # fmt: skip
+
+
+@_on(e.EffectAnswered)
+def _answered(draft: Draft, event: e.EffectAnswered, recorded: e.Recorded) -> None:
+    draft.done[event.step] = event.effect
+
+
+@_on(e.OutcomeUnknown)
+def _unknown(draft: Draft, event: e.OutcomeUnknown, recorded: e.Recorded) -> None:
+    _set_effect(
+        draft, event.effect, status=s.EffectStatus.UNKNOWN, unknown_since=recorded.at,
+        unknown_detail=event.detail, next_ask_at=recorded.at,
+    )  # fmt: skip
+
+
+@_on(e.EffectQueried)
+def _queried(draft: Draft, event: e.EffectQueried, recorded: e.Recorded) -> None:
+    ask = s.Ask(
+        seq=recorded.seq, at=recorded.at, by=recorded.actor, failure=event.failure, matches=event.matches,
+        account=event.account, boot=event.boot, uptime=event.uptime,
+    )  # fmt: skip
+    asks = draft.effects[event.effect].asks
+    _set_effect(draft, event.effect, asks=(*asks, ask), next_ask_at=event.next_at)
+
+
+@_on(e.ReceiptStored)
+def _receipt(draft: Draft, event: e.ReceiptStored, recorded: e.Recorded) -> None:
+    receipt = s.Receipt(
+        seq=recorded.seq, at=recorded.at, executed=event.executed, reference=event.reference,
+        source=event.source, detail=event.detail, failed=event.failed,
+    )  # fmt: skip
+    draft.produced.update(event.versions)
+    _settle(draft, event.effect, receipt)
+
+
+@_on(e.EffectReconciled)
+def _reconciled(draft: Draft, event: e.EffectReconciled, recorded: e.Recorded) -> None:
+    receipt = s.Receipt(
+        seq=recorded.seq, at=recorded.at, executed=event.happened, reference=event.reference,
+        source="query", detail=event.note, failed=None, by_person=recorded.actor.kind is e.ActorKind.PERSON,
+    )  # fmt: skip
+    _settle(draft, event.effect, receipt)
+
+
+def _settle(draft: Draft, number: int, receipt: s.Receipt) -> None:
+    """The effect is certain: confirmed, or definitely not executed."""
+    status = s.EffectStatus.CONFIRMED if receipt.executed else s.EffectStatus.NOT_EXECUTED
+    effect = _set_effect(draft, number, status=status, receipt=receipt, next_ask_at=None, conflict="")
+    if receipt.executed:
+        _confirmed(draft, effect, receipt)
+
+
+def _confirmed(draft: Draft, effect: s.Effect, receipt: s.Receipt) -> None:
+    """The step is done; what its plan promised after it opens, what it discharges is discharged."""
+    draft.done[effect.step] = effect.number
+    kept = [
+        replace(o, discharged_seq=receipt.seq) if o.open and o.by == effect.step else o
+        for o in draft.obligations
+    ]
+    plan = next(p.plan for p in draft.plans if p.version == effect.plan_version)
+    for promise in plan.promises:
+        if promise.after == effect.step:
+            kept.append(_opened(len(kept) + 1, promise, receipt))
+    draft.obligations = tuple(kept)
+
+
+def _opened(number: int, promise: s.PlanPromise, receipt: s.Receipt) -> s.Obligation:
+    return s.Obligation(
+        number=number, text=promise.text, by=promise.by, opened_seq=receipt.seq, opened_at=receipt.at,
+        due_at=receipt.at + promise.due if promise.due else None,
+    )  # fmt: skip
+
+
+@_on(e.HumanNeeded)
+def _human(draft: Draft, event: e.HumanNeeded, recorded: e.Recorded) -> None:
+    known = {r.code for r in draft.reasons}
+    draft.reasons += tuple(r for r in event.reasons if r.code not in known)
+    draft.retry_at, draft.failures = None, 0
+
+
+@_on(e.RunResumed)
+def _resumed(draft: Draft, event: e.RunResumed, recorded: e.Recorded) -> None:
+    for step in event.raised:
+        draft.rounds[step] = draft.rounds.get(step, 0) + 1
+
+
+@_on(e.ReplanOrdered)
+def _replan(draft: Draft, event: e.ReplanOrdered, recorded: e.Recorded) -> None:
+    if event.note:
+        draft.advice += (event.note,)
+    draft.replans = 0
+    _void_plan(draft, recorded, (e.Cause(what="replan_ordered", subject="", was="", now=""),))
+
+
+@_on(e.CancelRequested)
+def _cancel(draft: Draft, event: e.CancelRequested, recorded: e.Recorded) -> None:
+    draft.cancel_requested = True
+
+
+@_on(e.CancelBegan)
+def _cancel_began(draft: Draft, event: e.CancelBegan, recorded: e.Recorded) -> None:
+    _void_request(draft, recorded, (e.Cause(what="cancelled", subject="", was="", now=""),))
+
+
+@_on(e.RunSucceeded)
+def _succeeded(draft: Draft, event: e.RunSucceeded, recorded: e.Recorded) -> None:
+    if draft.requests and draft.requests[-1].status is s.RequestStatus.VALID:
+        _set_request(draft, recorded, s.RequestStatus.CONSUMED)
+
+
+@_on(e.RunCancelled)
+def _cancelled(draft: Draft, event: e.RunCancelled, recorded: e.Recorded) -> None:
+    draft.obligations = tuple(
+        replace(o, handed_over=True) if o.number in event.obligations else o for o in draft.obligations
+    )

@@ -1,0 +1,153 @@
+"""state -> the rows beside the log. Pure, so that re-reduction can rebuild every row and compare."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from runs.machine import state as s
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+
+
+def wake_at(state: s.RunState) -> datetime | None:
+    """When a worker has to look at the run next; None where only a person, or nobody, moves it."""
+    match state.state:
+        case s.State.SUCCEEDED | s.State.CANCELLED | s.State.NEEDS_HUMAN:
+            return None
+        case s.State.WAITING_APPROVAL:
+            request = state.request
+            pending = request is not None and request.status is s.RequestStatus.PENDING
+            return request.expires_at if pending and request else None
+        case s.State.UNKNOWN:
+            return min((e.next_ask_at or state.at for e in state.open_effects), default=state.at)
+        case _:
+            return state.retry_at or state.at
+
+
+def run_row(state: s.RunState) -> Row:
+    """The columns of the run that its events move."""
+    return {
+        "state": state.state.value,
+        "direction": state.direction.value,
+        "before": state.before.value if state.before else "",
+        "since": state.since,
+        "reasons": [r.code for r in state.reasons],
+        "cancel_requested": state.cancel_requested,
+        "goal": state.goal.text,
+        "goal_version": state.goal.version,
+        "plan_version": state.plan.version if state.plan else 0,
+        "wake_at": wake_at(state),
+    }
+
+
+def effect_row(state: s.RunState, effect: s.Effect) -> Row:
+    """One effect's row."""
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "number": effect.number,
+        "lineage": state.identity.lineage,
+        "step": effect.step,
+        "tool": effect.tool,
+        "system": effect.system,
+        "operation_id": effect.operation_id,
+        "key": effect.key,
+        "round": effect.round,
+        "arguments_digest": effect.arguments_digest,
+        "title": effect.title,
+        "reversible": effect.terms.reversible,
+        "status": effect.status.value,
+        "intent_seq": effect.intent_seq,
+        "send_seq": effect.last_send.seq,
+        "receipt_seq": effect.receipt.seq if effect.receipt else None,
+        "reference": effect.receipt.reference if effect.receipt else "",
+    }
+
+
+def _plan_row(state: s.RunState, plan: s.PlanVersion) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "version": plan.version,
+        "digest": plan.digest,
+        "goal_version": plan.plan.goal_version,
+        "constraints_digest": plan.plan.constraints_digest,
+        "policy_version": plan.plan.policy_version,
+        "steps": len(plan.plan.steps),
+        "irreversible": sum(not step.reversible for step in plan.plan.steps),
+        "by_policy": plan.by_policy,
+        "seq": plan.seq,
+        "voided_seq": plan.voided_seq,
+    }
+
+
+def _constraint_row(state: s.RunState, constraint: s.Constraint) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "number": constraint.number,
+        "text": constraint.term.text,
+        "source_kind": constraint.term.source_kind,
+        "source_ref": constraint.term.source_ref,
+        "source_version": constraint.term.source_version,
+        "seq": constraint.seq,
+    }
+
+
+def _obligation_row(state: s.RunState, obligation: s.Obligation) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "number": obligation.number,
+        "text": obligation.text,
+        "due_at": obligation.due_at,
+        "opened_seq": obligation.opened_seq,
+        "discharged_seq": obligation.discharged_seq,
+        "handed_over": obligation.handed_over,
+    }
+
+
+def _observation_row(state: s.RunState, observation: s.Observation) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "number": observation.number,
+        "tool": observation.tool,
+        "resource": observation.resource,
+        "version": observation.version,
+        "observed_at": observation.observed_at,
+        "expires_at": observation.expires_at,
+        "seq": observation.seq,
+    }
+
+
+def changes(before: s.RunState | None, after: s.RunState) -> Rows:
+    """The rows that the step from `before` to `after` moved; all of them where there is no `before`.
+
+    Parts are frozen: one that is the same object has not changed.
+    """
+    return {
+        "effects": [
+            effect_row(after, x)
+            for n, x in after.effects.items()
+            if before is None or before.effects.get(n) is not x
+        ],
+        "plans": [_plan_row(after, p) for p in _moved(before and before.plans, after.plans)],
+        "constraints": [_constraint_row(after, c) for c in _moved(before and before.constraints, after.constraints)],
+        "obligations": [_obligation_row(after, o) for o in _moved(before and before.obligations, after.obligations)],
+        "observations": [
+            _observation_row(after, o)
+            for key, o in after.observations.items()
+            if before is None or before.observations.get(key) is not o
+        ],
+    }
+
+
+def _moved[T](before: tuple[T, ...] | None, after: tuple[T, ...]) -> tuple[T, ...]:
+    """Those of `after` that were not in `before` as they are."""
+    if before is after:
+        return ()
+    old = {id(part) for part in before or ()}
+    return tuple(part for part in after if id(part) not in old)

@@ -1,0 +1,166 @@
+"""state + facts -> report of checks, in the order in which the first failure decides.
+
+All checks are made and all are reported. What follows from a failure is decided in `decide.revalidated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from runs.machine import state as s
+from runs.machine.canonical import digest
+from runs.machine.events import Check
+
+ORDER = (
+    "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
+    "approvers", "authority", "policy", "resources", "observations", "assumptions",
+)  # fmt: skip
+
+
+class Fresh(msgspec.Struct, frozen=True, kw_only=True):
+    """What reading an observation's source now gave: value and version, or why it could not be read."""
+
+    value: str = ""
+    version: str = ""
+    failure: str = ""
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """A person whose standing counts: `lost` names what is missing, empty where all is well."""
+
+    id: str
+    name: str
+    lost: str = ""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers from outside the machine. `fresh` is keyed by (tool, canonical arguments)."""
+
+    log_problem: str = ""
+    schema_version: int = 1
+    code: str = ""  #: the agent version that would run it; empty where no worker here has it
+    constraints_now: Mapping[int, str] = {}  #: constraint number -> "" stands, else what became of it
+    approvers: tuple[Person, ...] = ()
+    others_may_approve: bool = True
+    principal: Person
+    policy_version: str = ""
+    fresh: Mapping[tuple[str, str], Fresh] = {}
+
+
+def report(state: s.RunState, facts: Facts, now: datetime) -> tuple[Check, ...]:
+    """Every check, passed or not, in the deciding order."""
+    made = {check: [] for check in ORDER}  # type: dict[str, list[Check]]
+    for check in _all(state, facts, now):
+        made[check.name].append(check)
+    return tuple(check for name in ORDER for check in made[name])
+
+
+def failed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Those that did not pass, the deciding one first."""
+    return tuple(check for check in checks if not check.passed)
+
+
+def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
+    yield Check(name="log", passed=not facts.log_problem, now=facts.log_problem)
+    yield from _effects(state)
+    version = state.identity.agent_version
+    yield Check(name="schema", passed=facts.schema_version == 1, was="1", now=str(facts.schema_version))
+    yield Check(name="code", passed=facts.code == version, subject=state.identity.agent, was=version, now=facts.code)
+    yield Check(name="cancel", passed=not state.cancel_requested)
+    yield from _deadlines(state, now)
+    yield from _constraints(state, facts)
+    if state.plan:
+        yield from _plan(state, state.plan, facts)
+    yield from _people(state, facts)
+    yield from _outside(state, facts, now)
+
+
+def _effects(state: s.RunState) -> Iterator[Check]:
+    if not state.open_effects:
+        yield Check(name="effects", passed=True)
+    for effect in state.open_effects:
+        yield Check(name="effects", passed=False, subject=f"E-{effect.number}", now=effect.status.value)
+
+
+def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
+    if deadline := state.identity.deadline:
+        yield Check(name="deadline", passed=now <= deadline, was=deadline.isoformat(), now=now.isoformat())
+    request = state.request
+    if request and request.status is s.RequestStatus.VALID:
+        until = request.expires_at
+        yield Check(name="approval", passed=now <= until, was=until.isoformat(), now=now.isoformat())
+
+
+def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    for constraint in state.constraints:
+        became = facts.constraints_now.get(constraint.number, "its source was not asked")
+        yield Check(
+            name="constraints", passed=not became, subject=f"C-{constraint.number}",
+            was=constraint.term.text, now=became or constraint.term.text,
+        )  # fmt: skip
+
+
+def _plan(state: s.RunState, plan: s.PlanVersion, facts: Facts) -> Iterator[Check]:
+    goal = state.goal.version
+    yield Check(name="goal", passed=plan.plan.goal_version == goal, was=str(plan.plan.goal_version), now=str(goal))
+    again = digest("plan", plan.document)
+    approved = state.request.digest if state.request and not plan.by_policy else plan.digest
+    same = again == plan.digest == approved
+    yield Check(name="plan", passed=same, subject=f"v{plan.version}", was=approved, now=again)
+    policy = plan.plan.policy_version
+    yield Check(name="policy", passed=facts.policy_version == policy, was=policy, now=facts.policy_version)
+
+
+def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    for person in facts.approvers:
+        yield Check(name="approvers", passed=not person.lost, subject=person.name, now=person.lost)
+    request = state.request
+    if request and request.status is s.RequestStatus.VALID:
+        enough = sum(not person.lost for person in facts.approvers) >= request.needed
+        yield Check(name="approvers", passed=enough, subject="quorum", was=str(request.needed))
+    lost = facts.principal.lost
+    yield Check(name="authority", passed=not lost, subject=facts.principal.name, now=lost)
+
+
+def _outside(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
+    """Resource versions and observations of what the remaining steps rest on, and assumptions on them."""
+    for rest in needed_rests(state):
+        fresh = facts.fresh.get((rest.tool, rest.arguments), Fresh(failure="not read"))
+        bound = state.produced.get(rest.resource, rest.version)
+        if fresh.failure:
+            yield Check(
+                name="observations", passed=False, subject=rest.resource, was=bound, now=fresh.failure, unread=True
+            )
+        else:
+            yield Check(
+                name="resources", passed=fresh.version == bound, subject=rest.resource, was=bound, now=fresh.version
+            )
+            yield _observation(state, rest, fresh)
+    yield from _assumptions(state, facts)
+
+
+def _observation(state: s.RunState, rest: s.PlanRest, fresh: Fresh) -> Check:
+    known = state.observations.get((rest.tool, rest.arguments))
+    was = known.value if known else ""
+    return Check(name="observations", passed=was == fresh.value, subject=rest.resource, was=was, now=fresh.value)
+
+
+def _assumptions(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    for assumption in state.plan.plan.assumptions if state.plan and state.remaining else ():
+        broken = [
+            r.resource
+            for r in assumption.rests_on
+            if (fresh := facts.fresh.get((r.tool, r.arguments)))
+            and not fresh.failure
+            and fresh.version != state.produced.get(r.resource, r.version)
+        ]
+        yield Check(name="assumptions", passed=not broken, subject=assumption.text, now=", ".join(broken))
+
+
+def needed_rests(state: s.RunState) -> tuple[s.PlanRest, ...]:
+    """The observations that the remaining steps rest on, each once."""
+    rests = {(r.tool, r.arguments): r for step in state.remaining for r in step.rests_on}
+    return tuple(rests.values())

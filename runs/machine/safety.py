@@ -1,0 +1,234 @@
+"""What an unknown effect may do, and the one next safe action of a run: functions of the stored rows alone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from runs.machine import state as s
+from runs.machine.canonical import parse
+from runs.machine.events import MatchFound, text_of
+from runs.machine.transitions import Decision, allowed_decisions, first_reason
+
+#: The part of a key's retention that is never used: clocks differ, and the call itself takes time.
+RETENTION_MARGIN = 0.1
+LONGEST_MARGIN = timedelta(hours=1)
+FIRST_BACK_OFF = timedelta(seconds=1)
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """The outside's answer to "what became of it", and who heard it on which clock.
+
+    `uptime` is the host's clock that counts while the machine sleeps; it can be compared within one `boot` only.
+    """
+
+    failure: str | None
+    matches: tuple[MatchFound, ...]
+    account: str
+    boot: str
+    uptime: timedelta
+
+
+class Kind(StrEnum):
+    """What follows from an answer."""
+
+    RECEIPT = "receipt"  #: store the receipt, go on
+    NOT_EXECUTED = "not_executed"  #: it did not happen
+    ASK_AGAIN = "ask_again"
+    UNKNOWN = "effect_unknown"  #: a person has to settle it
+    CONFLICT = "effect_conflict"  #: the record contradicts what was sent; both are shown
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows, with the moment to ask again or the difference in words."""
+
+    kind: Kind
+    ask_at: datetime | None = None
+    match: MatchFound | None = None
+    why: str = ""
+
+
+def verdict(effect: s.Effect, answer: Answered, now: datetime) -> Verdict:
+    """The table "what an unknown effect may do". Never says "send": a resend is decided by `may_resend`."""
+    if answer.failure is not None:
+        return _patient(effect, now, answer.failure)
+    if answer.account != effect.account:
+        return _patient(effect, now, f"asked in account {answer.account}, sent in {effect.account}")
+    if not answer.matches:
+        return _not_found(effect, answer, now)
+    if len(answer.matches) > 1:
+        return Verdict(kind=Kind.CONFLICT, why=f"{len(answer.matches)} records under one operation id")
+    return _found(effect, answer.matches[0], now)
+
+
+def _found(effect: s.Effect, match: MatchFound, now: datetime) -> Verdict:
+    if differs := difference(effect, match):
+        return Verdict(kind=Kind.CONFLICT, match=match, why=differs)
+    if not match.final:
+        return _patient(effect, now, "the record is not final yet")
+    return Verdict(kind=Kind.RECEIPT, match=match)
+
+
+def difference(effect: s.Effect, match: MatchFound) -> str:
+    """What tells the record from the intent, in words; empty where it is the same effect."""
+    sent = parse(effect.arguments)
+    shown = parse(text_of(match.arguments))
+    other = [f"{k}: sent {sent[k]}, found {v}" for k, v in shown.items() if k in sent and sent[k] != v]
+    if match.account != effect.account:
+        other.append(f"account: sent {effect.account}, found {match.account}")
+    if match.key is not None and match.key != effect.key:
+        other.append("made under another key")
+    if match.reversed:
+        other.append("reversed, or done in part")
+    return "; ".join(other)
+
+
+def _not_found(effect: s.Effect, answer: Answered, now: datetime) -> Verdict:
+    if now < effect.settled_at:
+        return Verdict(kind=Kind.ASK_AGAIN, ask_at=effect.settled_at, why="too early to believe it")
+    if _believable(effect, answer):
+        return Verdict(kind=Kind.NOT_EXECUTED)
+    again = now + effect.terms.timeout + effect.terms.settle
+    return Verdict(kind=Kind.ASK_AGAIN, ask_at=again, why="heard once; the clock may have jumped")
+
+
+def _believable(effect: s.Effect, answer: Answered) -> bool:
+    """Whether the asker's own clock agrees that nothing can be under way any more.
+
+    Once is enough where the send was on the same clock and lies back by all the declared times; else the same
+    must have been heard before, after `settled_at`, and timeout + settle ago by one clock.
+    """
+    terms, sender = effect.terms, effect.last_send.sender
+    whole = terms.dispatch_window + terms.timeout + terms.settle
+    if sender.boot == answer.boot and answer.uptime - sender.uptime >= whole:
+        return True
+    return any(
+        ask.failure is None
+        and not ask.matches
+        and ask.at >= effect.settled_at
+        and ask.boot == answer.boot
+        and answer.uptime - ask.uptime >= terms.timeout + terms.settle
+        for ask in effect.asks
+    )
+
+
+def _patient(effect: s.Effect, now: datetime, why: str) -> Verdict:
+    """Ask again with back-off until the tool's patience is over."""
+    if now >= patience_ends(effect):
+        return Verdict(kind=Kind.UNKNOWN, why=why)
+    asked = sum(ask.seq > effect.last_send.seq for ask in effect.asks)
+    step = FIRST_BACK_OFF * 2 ** min(asked, 6)
+    return Verdict(kind=Kind.ASK_AGAIN, ask_at=min(now + step, patience_ends(effect)), why=why)
+
+
+def patience_ends(effect: s.Effect) -> datetime:
+    """When the worker stops asking and a person has to."""
+    since = effect.unknown_since or effect.last_send.at
+    return max(since + effect.terms.patience, effect.settled_at)
+
+
+def may_resend(effect: s.Effect, now: datetime) -> bool:
+    """Whether an effect that did not happen may be sent again by itself, under the same key.
+
+    A process may still stand between its last check and the socket. So only where the other side honours the key
+    and the whole call ends within its retention.
+    """
+    retention = effect.terms.retention
+    if retention is None:
+        return False
+    margin = min(retention * RETENTION_MARGIN, LONGEST_MARGIN)
+    whole = effect.terms.dispatch_window + effect.terms.timeout
+    return now + whole <= effect.sends[0].at + retention - margin
+
+
+class Action(StrEnum):
+    """The next safe action, as a code: the page has the words."""
+
+    RUN = "run"  #: a worker goes on
+    ASK = "ask"  #: a worker asks the outside what became of an effect
+    REVIEW = "review"  #: an approver decides on the plan version
+    RENEW = "renew"  #: the request expired; a person asks for a new one
+    RECONCILE = "reconcile"  #: an operator settles an effect
+    DECIDE = "decide"  #: an operator takes one of the decisions that the reasons allow
+    SETTLE = "settle"  #: in flight: the holder is calling now
+    FINISH_CANCEL = "finish_cancel"
+    NONE = "none"  #: the run is over
+
+
+class SafeAction(msgspec.Struct, frozen=True, kw_only=True):
+    """The one next safe action: what, who may, about what, since or until when, and what is not safe now."""
+
+    action: Action
+    right: str | None
+    rule: str
+    effect: int | None = None
+    plan: int | None = None
+    reason: str | None = None
+    until: datetime | None = None
+    decisions: tuple[Decision, ...] = ()
+    not_safe: tuple[str, ...] = ()
+
+
+UNSAFE_WHILE_OPEN = ("approve", "send_again", "restart", "end")
+
+
+def next_safe_action(state: s.RunState) -> SafeAction:
+    """From the state alone; the same answer however often it is asked."""
+    match state.state:
+        case s.State.SUCCEEDED | s.State.CANCELLED:
+            return SafeAction(action=Action.NONE, right=None, rule="NSA-0")
+        case s.State.NEEDS_HUMAN:
+            return _for_human(state)
+        case s.State.UNKNOWN:
+            return _for_unknown(state)
+        case s.State.WAITING_APPROVAL:
+            return _for_approver(state)
+        case s.State.CANCELLING:
+            return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
+        case _:
+            return _for_worker(state)
+
+
+def _for_worker(state: s.RunState) -> SafeAction:
+    if state.open_effects:
+        effect = state.open_effects[0]
+        end = effect.last_send.at + effect.terms.dispatch_window + effect.terms.timeout
+        return SafeAction(
+            action=Action.SETTLE, right=None, rule="NSA-2", effect=effect.number, until=end,
+            not_safe=UNSAFE_WHILE_OPEN,
+        )  # fmt: skip
+    return SafeAction(action=Action.RUN, right=None, rule="NSA-1", until=state.retry_at)
+
+
+def _for_unknown(state: s.RunState) -> SafeAction:
+    effect = state.open_effects[0]
+    return SafeAction(
+        action=Action.ASK, right=None, rule="NSA-3", effect=effect.number, until=effect.next_ask_at,
+        not_safe=UNSAFE_WHILE_OPEN,
+    )  # fmt: skip
+
+
+def _for_approver(state: s.RunState) -> SafeAction:
+    request = state.request
+    plan = state.plan.version if state.plan else None
+    if request is None or request.status is not s.RequestStatus.PENDING:
+        return SafeAction(action=Action.RENEW, right="operate_runs", rule="NSA-5", plan=plan)
+    return SafeAction(
+        action=Action.REVIEW, right=request.right, rule="NSA-6", plan=plan, until=request.expires_at,
+        not_safe=("send",),
+    )  # fmt: skip
+
+
+def _for_human(state: s.RunState) -> SafeAction:
+    reason = first_reason(state.reasons)
+    decisions = allowed_decisions(state.reasons)
+    if state.open_effects:
+        return SafeAction(
+            action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=state.open_effects[0].number,
+            reason=reason.code, decisions=decisions, not_safe=UNSAFE_WHILE_OPEN,
+        )  # fmt: skip
+    return SafeAction(
+        action=Action.DECIDE, right="operate_runs", rule="NSA-8", reason=reason.code, decisions=decisions
+    )

@@ -1,0 +1,401 @@
+"""RunState and its parts: frozen values, all that reducing a run's log yields.
+
+Times are aware UTC. Texts of arguments, values and documents are the stored canonical text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from runs.machine.events import Actor, Cause, Check, MatchFound, Reason, Sender, Term, Terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class State(StrEnum):
+    """Where a run is. Only states that some code can reach."""
+
+    PLANNING = "planning"
+    WAITING_APPROVAL = "waiting_approval"
+    APPROVED = "approved"
+    EXECUTING = "executing"
+    UNKNOWN = "unknown"
+    NEEDS_HUMAN = "needs_human"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    CANCELLED = "cancelled"
+
+
+TERMINAL = frozenset({State.SUCCEEDED, State.CANCELLED})
+WORKER_MOVES = frozenset({State.PLANNING, State.APPROVED, State.EXECUTING, State.UNKNOWN, State.CANCELLING})
+
+
+class Direction(StrEnum):
+    """Which way the run goes: towards its goal, or undoing what it did."""
+
+    FORWARD = "forward"
+    UNDO = "undo"
+
+
+class EffectStatus(StrEnum):
+    """What is certain about an effect. The first three hold its operation id against every other intent."""
+
+    IN_FLIGHT = "in_flight"
+    UNKNOWN = "unknown"
+    CONFIRMED = "confirmed"
+    NOT_EXECUTED = "not_executed"
+
+
+OPEN_EFFECT = frozenset({EffectStatus.IN_FLIGHT, EffectStatus.UNKNOWN})
+
+
+class RequestStatus(StrEnum):
+    """An approval request, or the approval that came of it."""
+
+    PENDING = "pending"
+    VALID = "valid"
+    CONSUMED = "consumed"
+    VOIDED = "voided"
+    EXPIRED = "expired"
+    REJECTED = "rejected"
+    CHANGES_ASKED = "changes_asked"
+
+
+OPEN_REQUEST = frozenset({RequestStatus.PENDING, RequestStatus.VALID})
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the parts of a state."""
+
+
+class Identity(Part):
+    """What never changes about a run."""
+
+    run: str
+    tenant: str
+    agent: str
+    agent_version: str
+    input: str
+    creator: str
+    principal: str
+    lineage: str
+    start_key: str
+    started_at: datetime
+    starter: Actor
+    deadline: datetime | None
+
+
+class Goal(Part):
+    """One version of the goal; version 1 is the original."""
+
+    version: int
+    text: str
+    author: Actor
+    at: datetime
+    reason: str
+
+
+class Constraint(Part):
+    """An accepted constraint: shown as C-`number`."""
+
+    number: int
+    term: Term
+    seq: int
+    at: datetime
+
+
+class Observation(Part):
+    """A cached external fact: shown as O-`number`, identified by tool and canonical arguments."""
+
+    number: int
+    tool: str
+    arguments: str
+    value: str
+    resource: str
+    version: str
+    observed_at: datetime
+    half_life: timedelta
+    seq: int
+
+    @property
+    def expires_at(self) -> datetime:
+        """From here on it is out of date."""
+        return self.observed_at + self.half_life
+
+
+class Obligation(Part):
+    """Something promised: shown as B-`number`, discharged by a receipt only."""
+
+    number: int
+    text: str
+    by: str
+    opened_seq: int
+    opened_at: datetime
+    due_at: datetime | None
+    discharged_seq: int | None = None
+    handed_over: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Not yet done."""
+        return self.discharged_seq is None
+
+
+class PlanRest(Part):
+    """An observation that a step rests on, with the version that the plan is bound to."""
+
+    tool: str
+    arguments: str
+    resource: str
+    version: str
+
+
+class PlanStep(Part):
+    """One effect of a plan, with the arguments exactly as they will be sent."""
+
+    name: str
+    tool: str
+    system: str
+    operation_id: str
+    arguments: str
+    arguments_digest: str
+    title: str
+    reversible: bool
+    phrase: str
+    cost: str | None
+    rests_on: tuple[PlanRest, ...]
+
+
+class PlanPromise(Part):
+    """An obligation that the plan opens and discharges."""
+
+    text: str
+    after: str
+    by: str
+    due: timedelta | None
+
+
+class PlanAssumption(Part):
+    """Something the plan takes for true."""
+
+    text: str
+    rests_on: tuple[PlanRest, ...]
+
+
+class PlanDocument(Part):
+    """The part of a plan that is digested, reviewed and executed: one text for all three."""
+
+    run: str
+    version: int
+    goal_version: int
+    constraints_digest: str
+    policy_version: str
+    steps: tuple[PlanStep, ...]
+    promises: tuple[PlanPromise, ...]
+    assumptions: tuple[PlanAssumption, ...]
+
+
+class PlanVersion(Part):
+    """A stored plan version and what became of it."""
+
+    version: int
+    document: str
+    plan: PlanDocument
+    digest: str
+    claim: str
+    seq: int
+    at: datetime
+    by_policy: bool = False
+    voided: tuple[Cause, ...] = ()
+    voided_seq: int | None = None
+
+
+class Decision(Part):
+    """One person's decision on a request."""
+
+    person: str
+    name: str
+    verdict: str
+    reason: str
+    submission: str
+    seq: int
+    at: datetime
+
+
+class Request(Part):
+    """An approval request and its decisions."""
+
+    id: str
+    version: int
+    digest: str
+    conditions: str
+    conditions_digest: str
+    needed: int
+    right: str
+    policy_version: str
+    expires_at: datetime
+    status: RequestStatus
+    seq: int
+    at: datetime
+    decisions: tuple[Decision, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    closed_seq: int | None = None
+    closed_at: datetime | None = None
+
+
+class Send(Part):
+    """One attempt to call."""
+
+    seq: int
+    at: datetime
+    sender: Sender
+
+
+class Ask(Part):
+    """One answer of the outside to the question what became of an effect."""
+
+    seq: int
+    at: datetime
+    by: Actor
+    failure: str | None
+    matches: tuple[MatchFound, ...]
+    account: str
+    boot: str
+    uptime: timedelta
+
+
+class Receipt(Part):
+    """What is certain, and since which event."""
+
+    seq: int
+    at: datetime
+    executed: bool
+    reference: str
+    source: str
+    detail: str
+    failed: str | None
+    by_person: bool = False
+
+
+class Effect(Part):
+    """One use of a writing tool: shown as E-`number`."""
+
+    number: int
+    step: str
+    tool: str
+    system: str
+    account: str
+    operation_id: str
+    key: str
+    round: int
+    arguments: str
+    arguments_digest: str
+    plan_version: int
+    title: str
+    terms: Terms
+    status: EffectStatus
+    intent_seq: int
+    intent_at: datetime
+    sends: tuple[Send, ...]
+    asks: tuple[Ask, ...] = ()
+    receipt: Receipt | None = None
+    unknown_since: datetime | None = None
+    unknown_detail: str = ""
+    next_ask_at: datetime | None = None
+    conflict: str = ""
+
+    @property
+    def last_send(self) -> Send:
+        """The latest attempt to call."""
+        return self.sends[-1]
+
+    @property
+    def settled_at(self) -> datetime:
+        """Before this moment a "not found" is no evidence."""
+        terms = self.terms
+        return self.last_send.at + terms.dispatch_window + terms.timeout + terms.settle
+
+
+class Revalidation(Part):
+    """The latest report of checks."""
+
+    seq: int
+    at: datetime
+    passed: bool
+    checks: tuple[Check, ...]
+
+
+class RunState(Part):
+    """Everything about a run as of one seq."""
+
+    seq: int
+    at: datetime
+    state: State
+    identity: Identity
+    goals: tuple[Goal, ...]
+    constraints: tuple[Constraint, ...]
+    direction: Direction = Direction.FORWARD
+    before: State | None = None
+    since: datetime | None = None
+    reasons: tuple[Reason, ...] = ()
+    observations: Mapping[tuple[str, str], Observation] = {}
+    obligations: tuple[Obligation, ...] = ()
+    plans: tuple[PlanVersion, ...] = ()
+    requests: tuple[Request, ...] = ()
+    effects: Mapping[int, Effect] = {}
+    done: Mapping[str, int] = {}
+    rounds: Mapping[str, int] = {}
+    produced: Mapping[str, str] = {}
+    advice: tuple[str, ...] = ()
+    revalidation: Revalidation | None = None
+    returned_seq: int = 0
+    cancel_requested: bool = False
+    retry_at: datetime | None = None
+    failures: int = 0
+    replans: int = 0
+
+    @property
+    def goal(self) -> Goal:
+        """The committed goal."""
+        return self.goals[-1]
+
+    @property
+    def plan(self) -> PlanVersion | None:
+        """The latest plan version, valid or not."""
+        return self.plans[-1] if self.plans else None
+
+    @property
+    def request(self) -> Request | None:
+        """The latest approval request, open or not."""
+        return self.requests[-1] if self.requests else None
+
+    @property
+    def open_effects(self) -> tuple[Effect, ...]:
+        """In flight or unknown, the oldest first."""
+        return tuple(e for e in self.effects.values() if e.status in OPEN_EFFECT)
+
+    @property
+    def open_obligations(self) -> tuple[Obligation, ...]:
+        """Promised and not yet done."""
+        return tuple(o for o in self.obligations if o.open)
+
+    @property
+    def remaining(self) -> tuple[PlanStep, ...]:
+        """The steps of the latest plan that are not done, in order."""
+        return tuple(x for x in self.plan.plan.steps if x.name not in self.done) if self.plan else ()
+
+    def standing(self, system: str, operation_id: str) -> Effect | None:
+        """The effect that holds this operation id: in flight, unknown or confirmed."""
+        held = (x for x in self.effects.values() if x.status is not EffectStatus.NOT_EXECUTED)
+        return next((x for x in held if (x.system, x.operation_id) == (system, operation_id)), None)
+
+    @property
+    def last_confirmed(self) -> Effect | None:
+        """The effect that was confirmed last."""
+        confirmed = [e for e in self.effects.values() if e.status is EffectStatus.CONFIRMED and e.receipt]
+        return max(confirmed, key=lambda e: e.receipt.seq if e.receipt else 0, default=None)

@@ -1,0 +1,318 @@
+"""Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
+
+`Event` is the truth; every other table but `Claim`, `Submission`, `Worker` and `Sweep` is a projection of it and can be
+rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in the migrations.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.models import Tenant
+from accounts.rights import Right
+from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
+
+ID_PATTERN = r"^\S+$"
+_STATES = [s.value for s in State]
+_HELD = [EffectStatus.IN_FLIGHT.value, EffectStatus.UNKNOWN.value, EffectStatus.CONFIRMED.value]
+CLOSED = [s.value for s in TERMINAL]
+
+
+class Agent(models.Model):
+    """An agent as a tenant knows it: what people hold rights on."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=100)
+    title = models.CharField(max_length=200)
+
+    class Meta:
+        default_permissions = ()
+        permissions: ClassVar[list[tuple[str, str]]] = [(right.value, right.value) for right in Right]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "name"], name="runs_agent_once"),
+            models.CheckConstraint(condition=Q(name__regex=ID_PATTERN), name="runs_agent_name_plain"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """A run's projection, its lease, and the head of its log."""
+
+    id = models.CharField(max_length=32, primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
+    agent_version = models.CharField(max_length=50)
+    lineage = models.CharField(max_length=32)
+    predecessor = models.OneToOneField("self", on_delete=models.PROTECT, null=True, related_name="successor")
+    start_key = models.CharField(max_length=200)
+    principal = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    goal = models.TextField()
+    goal_version = models.IntegerField(default=1)
+    plan_version = models.IntegerField(default=0)
+    state = models.CharField(max_length=20)
+    direction = models.CharField(max_length=10, default="forward")
+    before = models.CharField(max_length=20, default="")
+    since = models.DateTimeField()
+    reasons = ArrayField(models.CharField(max_length=40), default=list)
+    cancel_requested = models.BooleanField(default=False)
+
+    seq = models.IntegerField(default=0)
+    head = models.BinaryField(default=b"")
+    at = models.DateTimeField()
+    schema_version = models.IntegerField(default=1)
+
+    wake_at = models.DateTimeField(null=True)
+    claims = models.IntegerField(default=0)  #: since the last event
+    lease_token = models.BigIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    lease_holder = models.CharField(max_length=200, default="")
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "agent", "start_key"], name="runs_run_start_key"),
+            models.CheckConstraint(condition=Q(id__regex=r"^run_[0-9A-Z]+$"), name="runs_run_id_plain"),
+            models.CheckConstraint(condition=Q(state__in=_STATES), name="runs_run_state"),
+            models.CheckConstraint(condition=Q(direction__in=["forward", "undo"]), name="runs_run_direction"),
+            models.CheckConstraint(
+                condition=~Q(state__in=[s.value for s in WORKER_MOVES]) | Q(wake_at__isnull=False),
+                name="runs_run_wakes",
+            ),
+            models.CheckConstraint(condition=Q(seq__gte=0), name="runs_run_seq"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["id"], condition=~Q(state__in=CLOSED), name="runs_run_open"),
+            models.Index(fields=["tenant", "state"], name="runs_run_tenant_state"),
+            models.Index(fields=["tenant", "-created_at"], name="runs_run_tenant_created"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Event(models.Model):
+    """One immutable fact. `body` is the stored text; it is None once erased, which leaves its digest and the chain."""
+
+    pk = models.CompositePrimaryKey("run_id", "seq")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="events", db_index=False)
+    seq = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    type = models.CharField(max_length=40)
+    version = models.SmallIntegerField()
+    at = models.DateTimeField()
+    actor_kind = models.CharField(max_length=10)
+    actor_id = models.CharField(max_length=100)
+    actor_name = models.CharField(max_length=200)
+    state_before = models.CharField(max_length=20)
+    state_after = models.CharField(max_length=20)
+    body = models.TextField(null=True)  # noqa: DJ001  null is "erased", which an empty text is not
+    body_digest = models.BinaryField()
+    previous = models.BinaryField()
+    hash = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(seq__gte=1), name="runs_event_seq"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.seq} {self.type}"
+
+
+class PlanVersion(models.Model):
+    """A plan version: its document stands in the event at `seq`."""
+
+    pk = models.CompositePrimaryKey("run_id", "version")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="plans", db_index=False)
+    version = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    digest = models.CharField(max_length=80)
+    goal_version = models.IntegerField()
+    constraints_digest = models.CharField(max_length=80)
+    policy_version = models.CharField(max_length=100)
+    steps = models.IntegerField()
+    irreversible = models.IntegerField()
+    by_policy = models.BooleanField()
+    seq = models.IntegerField()
+    voided_seq = models.IntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.run_id} v{self.version}"
+
+
+class Effect(models.Model):
+    """One use of a writing tool. Its arguments stand in the event at `intent_seq`."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="effects", db_index=False)
+    number = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    lineage = models.CharField(max_length=32)
+    step = models.CharField(max_length=200)
+    tool = models.CharField(max_length=100)
+    system = models.CharField(max_length=100)
+    operation_id = models.CharField(max_length=300)
+    key = models.CharField(max_length=64)
+    round = models.IntegerField()
+    arguments_digest = models.CharField(max_length=80)
+    title = models.TextField()
+    reversible = models.BooleanField()
+    status = models.CharField(max_length=20)
+    intent_seq = models.IntegerField()
+    send_seq = models.IntegerField()
+    receipt_seq = models.IntegerField(null=True)
+    reference = models.CharField(max_length=300)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["run", "key"], name="runs_effect_key"),
+            models.UniqueConstraint(
+                fields=["operation_id", "system", "lineage"],
+                condition=Q(status__in=_HELD),
+                name="runs_effect_held_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=[s.value for s in EffectStatus]), name="runs_effect_status"
+            ),
+            models.CheckConstraint(
+                condition=Q(system__regex=ID_PATTERN, operation_id__regex=ID_PATTERN),
+                name="runs_effect_ids_plain",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} E-{self.number} {self.status}"
+
+
+class Constraint(models.Model):
+    """An accepted constraint."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="constraints", db_index=False)
+    number = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField()
+    source_kind = models.CharField(max_length=40)
+    source_ref = models.CharField(max_length=300)
+    source_version = models.CharField(max_length=100)
+    seq = models.IntegerField()
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["source_ref", "source_version"], name="runs_constraint_source"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} C-{self.number}"
+
+
+class Obligation(models.Model):
+    """Something a run promised."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="obligations", db_index=False)
+    number = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField()
+    due_at = models.DateTimeField(null=True)
+    opened_seq = models.IntegerField()
+    discharged_seq = models.IntegerField(null=True)
+    handed_over = models.BooleanField()
+
+    def __str__(self) -> str:
+        return f"{self.run_id} B-{self.number}"
+
+
+class Observation(models.Model):
+    """The latest reading of one external fact. Its value stands in the event at `seq`."""
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="observations", db_index=False)
+    number = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tool = models.CharField(max_length=100)
+    resource = models.CharField(max_length=300)
+    version = models.CharField(max_length=300)
+    observed_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    seq = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.run_id} O-{self.number}"
+
+
+class Claim(models.Model):
+    """A worker took a run: with what token, and which next safe action the rows gave at that moment. Append-only."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="taken")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    token = models.BigIntegerField()
+    seq = models.IntegerField()
+    worker = models.CharField(max_length=200)
+    answer = models.JSONField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["run", "token"], name="runs_claim_token"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} token {self.token}"
+
+
+class Submission(models.Model):
+    """One send of one form: a second one gets the first one's result. Append-only."""
+
+    id = models.UUIDField(primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+", null=True)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    action = models.CharField(max_length=60)
+    seq = models.IntegerField(null=True)
+    result = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.run_id}"
+
+
+class Worker(models.Model):
+    """What a worker serves, and when it was last heard of."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    serves = ArrayField(models.CharField(max_length=160))
+    started_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(last_seen_at__gte=F("started_at")), name="runs_worker_seen"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Sweep(models.Model):
+    """The one row that says when the last sweep ended."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    at = models.DateTimeField()
+    woken = models.IntegerField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(id=1), name="runs_sweep_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"sweep at {self.at}"
