@@ -67,7 +67,6 @@ SECURE_CSP = {
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django.contrib.postgres",

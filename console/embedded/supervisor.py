@@ -70,7 +70,7 @@ class Supervisor:
         self.leaving = False
 
     def run(self, steps: Sequence[Step], *, once_up: Callable[[], None]) -> None:
-        """Do the steps, call `once_up`, watch until a signal or `down` comes. Always stops what it started.
+        """Do the steps, call `once_up`, watch until a signal or `down` comes, stop what was started.
 
         Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
         """
