@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Group
@@ -133,3 +134,25 @@ def test_keys_are_the_same_in_every_session_and_differ_between_tenants() -> None
             {"a": first, "b": second},
         ).fetchone()
     assert row is not None and row[0] == row[1] != row[2]
+
+
+@pytest.mark.usefixtures("live_db")
+def test_people_removed_from_several_tenants_in_opposite_orders_block_nobody() -> None:
+    worlds = [World(), World()]
+    people = [worlds[0].person(APPROVE), worlds[1].person(APPROVE)]
+    for world in worlds:
+        for person in people:
+            Membership.objects.get_or_create(user=person, tenant=world.tenant)
+    done: list[bool] = []
+
+    def withdraw(world: World, person: User) -> None:
+        done.append(withdraw_right(to=person, right=APPROVE, obj=world.agent, actor=None, now=NOW))
+
+    with transaction.atomic():
+        for world in worlds:
+            fence_shared(world.tenant.pk)
+        threads = [in_thread(partial(withdraw, *pair)) for pair in zip(worlds, people, strict=True)]
+        wait_until(waiting_for_lock)
+    for thread in threads:
+        thread.join(10)
+    assert done == [True, True]
