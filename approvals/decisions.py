@@ -211,7 +211,7 @@ def expire(*, request: Request, now: datetime) -> Request:
 
 
 def consume(*, request: Request, now: datetime) -> Request:
-    """Use a valid approval up: it allows nothing more. Raises ExpiredError, or NotOpenError where not valid."""
+    """Use a valid approval up: it allows nothing more. Raises ExpiredError, NotOpenError where not valid."""
     request = locked(request)
     if request.state != RequestState.VALID:
         raise NotOpenError(state=RequestState(request.state))
