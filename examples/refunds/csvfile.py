@@ -24,7 +24,7 @@ _FORMULA = tuple("=+-@\t\r＝＋－＠")
 _AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,2})?")
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _EMAIL = re.compile(r"[^\s@,;<>\"]{1,64}@[^\s@,;<>\"]{1,189}")
-_NAME = re.compile(r"[\w.-]{1,64}")
+_NAME = re.compile(r"\w[\w.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _email_problem(cell: str) -> str | None:
 def _name_problem(cell: str) -> str | None:
     if _NAME.fullmatch(cell):
         return None
-    return _("Only letters, digits, points, hyphens and underscores are taken here, at most 64.")
+    return _("Only letters, digits, underscores, points and hyphens are taken here, at most 64.")
 
 
 def _line_problem(cell: str) -> str | None:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from examples.sandbox.faults import ConnectionDropped
+from examples.sandbox.records import ACCOUNT
 from examples.sandbox.routes import Router
 from examples.sandbox.wire import Answer, Refusal, Request, answered
 
@@ -116,6 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer.body)))
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Cache-Control", "no-store")
+        self.send_header("Account", ACCOUNT)
         for name, value in answer.headers.items():
             self.send_header(name, value)
         if self.close_connection:

@@ -1,0 +1,1 @@
+"""The tools of the refund agent: typed adapters to payments, mail, tickets and orders of one service."""
