@@ -58,7 +58,9 @@ class View:
 
     def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
         """The current observation of this tool with exactly these arguments."""
-        return next((o for o in self.observations if o.tool == tool and dict(o.arguments) == dict(arguments)), None)
+        return next(
+            (o for o in self.observations if o.tool == tool and dict(o.arguments) == dict(arguments)), None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
 
-`Event` is the truth; every other table but `Claim`, `Submission`, `Worker` and `Sweep` is a projection of it and can be
+`Event` is the truth; every other table but `Claim`, `Submission`, `Worker` and `Sweep` is a projection of
+it and can be
 rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in the migrations.
 """
 
@@ -32,7 +33,7 @@ class Agent(models.Model):
 
     class Meta:
         default_permissions = ()
-        permissions: ClassVar[list[tuple[str, str]]] = [(right.value, right.value) for right in Right]
+        permissions = [(right.value, right.value) for right in Right]
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "name"], name="runs_agent_once"),
             models.CheckConstraint(condition=Q(name__regex=ID_PATTERN), name="runs_agent_name_plain"),
@@ -99,7 +100,9 @@ class Run(models.Model):
 
 
 class Event(models.Model):
-    """One immutable fact. `body` is the stored text; it is None once erased, which leaves its digest and the chain."""
+    """One immutable fact. `body` is the stored text; it is None once erased, which leaves its digest and the
+    chain.
+    """
 
     pk = models.CompositePrimaryKey("run_id", "seq")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="events", db_index=False)
@@ -250,7 +253,9 @@ class Observation(models.Model):
 
 
 class Claim(models.Model):
-    """A worker took a run: with what token, and which next safe action the rows gave at that moment. Append-only."""
+    """A worker took a run: with what token, and which next safe action the rows gave at that moment. Append-
+    only.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="taken")
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)

@@ -1,6 +1,7 @@
 """The Tool protocol: what an adapter to one operation of one external system declares and answers.
 
-A reading tool changes nothing outside; its value becomes an observation. A writing tool makes an effect; it says
+A reading tool changes nothing outside; its value becomes an observation. A writing tool makes an effect; it
+says
 what may be done when the outcome of a call is unknown. Tools are called by the engine and by recovery only,
 outside every transaction.
 """
@@ -57,7 +58,9 @@ class Call:
     operation_id: str  #: with the round's suffix where the round is not 0
     key: str  #: idempotency key, 64 hex digits
     timeout: timedelta  #: hard limit on the whole call, connecting and reading included
-    expects: Mapping[str, str] = field(default_factory=dict)  #: resource -> version, for tools that can pass it on
+    expects: Mapping[str, str] = field(
+        default_factory=dict
+    )  #: resource -> version, for tools that can pass it on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,9 @@ class Match:
     key: str | None  #: the idempotency key it was made under, None where the other side does not tell
     account: str
     final: bool  #: False while it is pending there
-    arguments: Mapping[str, JSON]  #: the arguments the record shows, by our argument names; compared where present
+    arguments: Mapping[
+        str, JSON
+    ]  #: the arguments the record shows, by our argument names; compared where present
     reversed: bool = False  #: undone or only done in part
 
 
@@ -142,7 +147,9 @@ class WritingTool(Tool):
 
     reversible: ClassVar[bool]
     queryable: ClassVar[bool]
-    idempotency_retention: ClassVar[timedelta | None]  #: how long the other side honours a key; None: it does not
+    idempotency_retention: ClassVar[
+        timedelta | None
+    ]  #: how long the other side honours a key; None: it does not
     dispatch_window: ClassVar[timedelta | None] = None
     timeout: ClassVar[timedelta | None] = None
     settle: ClassVar[timedelta | None] = None

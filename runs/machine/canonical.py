@@ -1,6 +1,7 @@
 """Canonical JSON, digests and idempotency keys.
 
-Digests are taken once, over the canonical text that is stored, and never made again from what a database gives
+Digests are taken once, over the canonical text that is stored, and never made again from what a database
+gives
 back as JSON. Every digest names its algorithm, so that two algorithms can never be taken for each other.
 """
 

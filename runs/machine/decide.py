@@ -27,10 +27,13 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     right: str
     stands_for: timedelta
     policy_version: str
+    excluded: dict[str, str] = {}  #: person id -> the rule that keeps this person from deciding
 
 
 class ConclusionRefused(Exception):
-    """This conclusion about an effect cannot be recorded; `condition` says which rule fails, nothing changed."""
+    """This conclusion about an effect cannot be recorded; `condition` says which rule fails, nothing
+    changed.
+    """
 
     def __init__(self, condition: str) -> None:
         self.condition = condition
@@ -39,7 +42,9 @@ class ConclusionRefused(Exception):
 
 def constraints_digest(state: s.RunState) -> str:
     """One digest over the constraints in force."""
-    return digest("constraints", canonical([[c.number, msgspec.to_builtins(c.term)] for c in state.constraints]))
+    return digest(
+        "constraints", canonical([[c.number, msgspec.to_builtins(c.term)] for c in state.constraints])
+    )
 
 
 def plan_document(plan: s.PlanDocument) -> str:
@@ -48,11 +53,17 @@ def plan_document(plan: s.PlanDocument) -> str:
 
 
 def proposed(
-    state: s.RunState, plan: s.PlanDocument, *, claim: str, requirement: Requirement, request: str, now: datetime
+    state: s.RunState,
+    plan: s.PlanDocument,
+    *,
+    claim: str,
+    requirement: Requirement,
+    request: str,
+    now: datetime,
 ) -> Events:
     """A validated plan becomes a version, and asks for approval where the policy says so."""
     if problems := _plan_problems(plan):
-        return (e.ProposalRefused(problems=problems),)
+        return proposal_refused(state, problems)
     document = plan_document(plan)
     made = digest("plan", document)
     version = e.PlanProposed(version=plan.version, document=e.raw(document), digest=made, claim=claim)
@@ -64,6 +75,13 @@ def proposed(
     return version, requested(plan, made, requirement=requirement, request=request, now=now)
 
 
+def proposal_refused(state: s.RunState, problems: tuple[str, ...]) -> Events:
+    """What the planner proposed is not allowed: it is asked again, a few times, then a person."""
+    if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
+        return human("planner_refused", evidence="; ".join(problems))
+    return (e.ProposalRefused(problems=problems),)
+
+
 def requested(
     plan: s.PlanDocument, plan_digest: str, *, requirement: Requirement, request: str, now: datetime
 ) -> e.ApprovalRequested:
@@ -73,11 +91,13 @@ def requested(
     return e.ApprovalRequested(
         request=request, version=plan.version, digest=plan_digest, conditions=e.raw(conditions),
         conditions_digest=digest("conditions", conditions), needed=requirement.needed, right=requirement.right,
-        policy_version=requirement.policy_version, expires_at=expires_at,
+        policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
     )  # fmt: skip
 
 
-def _conditions(plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime) -> str:
+def _conditions(
+    plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime
+) -> str:
     rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
     return canonical(
         {
@@ -90,6 +110,7 @@ def _conditions(plan: s.PlanDocument, plan_digest: str, requirement: Requirement
             "policy_version": requirement.policy_version,
             "needed": requirement.needed,
             "right": requirement.right,
+            "excluded": requirement.excluded,
             "expires_at": expires_at.isoformat(),
         }
     )
@@ -100,7 +121,9 @@ def _plan_problems(plan: s.PlanDocument) -> tuple[str, ...]:
     names = [step.name for step in plan.steps]
     ids = [(step.system, step.operation_id) for step in plan.steps]
     problems = [f"two steps are called {name}" for name in sorted({n for n in names if names.count(n) > 1})]
-    problems += [f"two steps are {i} in {system}" for system, i in sorted({x for x in ids if ids.count(x) > 1})]
+    problems += [
+        f"two steps are {i} in {system}" for system, i in sorted({x for x in ids if ids.count(x) > 1})
+    ]
     return tuple(problems) if plan.steps else ("the plan has no steps",)
 
 
@@ -171,7 +194,7 @@ def _follows(
 
 def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
     """All failures that a person has to deal with; the order of the reasons decides among them."""
-    found = {}
+    found: dict[str, e.Reason] = {}
     for check in lost:
         if code := _HUMAN_REASONS.get(check.name):
             found.setdefault(code, e.Reason(code=code, subject=check.subject, evidence=check.now))
@@ -180,7 +203,9 @@ def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
 
 def causes(lost: Sequence[e.Check], names: frozenset[str]) -> tuple[e.Cause, ...]:
     """Failed checks as causes: what changed, from what to what."""
-    return tuple(e.Cause(what=c.name, subject=c.subject, was=c.was, now=c.now) for c in lost if c.name in names)
+    return tuple(
+        e.Cause(what=c.name, subject=c.subject, was=c.was, now=c.now) for c in lost if c.name in names
+    )
 
 
 def _approvers_lost(
@@ -195,10 +220,14 @@ def _approvers_lost(
     assert state.plan is not None
     who = tuple(c for c in lost if c.name == "approvers" and c.subject != "quorum")
     voided = e.ApprovalVoided(
-        request=state.requests[-1].id, version=state.plan.version, causes=causes(who, frozenset({"approvers"}))
+        request=state.requests[-1].id,
+        version=state.plan.version,
+        causes=causes(who, frozenset({"approvers"})),
     )
     if requirement is None or not facts.others_may_approve:
-        return voided, *human("authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it")
+        return voided, *human(
+            "authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it"
+        )
     again = requested(state.plan.plan, state.plan.digest, requirement=requirement, request=request, now=now)
     return voided, again
 
@@ -224,9 +253,7 @@ def expired(state: s.RunState, now: datetime) -> Events:
     return (e.ApprovalExpired(request=request.id, version=request.version),)
 
 
-def next_send(
-    state: s.RunState, *, terms: e.Terms, account: str, sender: e.Sender, now: datetime
-) -> Events:
+def next_send(state: s.RunState, *, terms: e.Terms, account: str, sender: e.Sender, now: datetime) -> Events:
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
     if state.state is not s.State.EXECUTING or not state.remaining or state.plan is None:
         raise Refused(state.state, "EffectIntended")
@@ -236,9 +263,7 @@ def next_send(
     known = [x for x in state.effects.values() if (x.system, x.operation_id) == (step.system, operation_id)]
     if known:
         return _send_again(state, known[-1], step, sender, now)
-    key = idempotency_key(
-        run_id=state.identity.run, step=step.name, arguments=step.arguments, round_=round_
-    )
+    key = idempotency_key(run_id=state.identity.run, step=step.name, arguments=step.arguments, round_=round_)
     intent = e.EffectIntended(
         effect=len(state.effects) + 1, step=step.name, tool=step.tool, system=step.system, account=account,
         operation_id=operation_id, key=key, round=round_, arguments=e.raw(step.arguments),
@@ -269,11 +294,19 @@ def _send_again(
 def occupied(state: s.RunState, *, holder: str, status: str) -> Events:
     """Another run of the tenant holds the operation id: nothing is sent."""
     step = state.remaining[0]
-    return human("effect_conflict", subject=step.name, evidence=f"{step.operation_id} is {status} in {holder}")
+    return human(
+        "effect_conflict", subject=step.name, evidence=f"{step.operation_id} is {status} in {holder}"
+    )
 
 
 def executed(
-    state: s.RunState, effect: int, *, reference: str, evidence: str, problem: str | None, versions: dict[str, str]
+    state: s.RunState,
+    effect: int,
+    *,
+    reference: str,
+    evidence: str,
+    problem: str | None,
+    versions: dict[str, str],
 ) -> Events:
     """The call was answered: done. `problem` is the postcondition that does not hold."""
     receipt = e.ReceiptStored(
@@ -312,7 +345,9 @@ def _receipt(state: s.RunState, receipt: e.ReceiptStored, then: Events) -> Event
 def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool) -> Events:
     if not contradicts or state.state in s.TERMINAL:
         return ()
-    return human("effect_conflict", subject=f"E-{receipt.effect}", evidence=receipt.reference or receipt.detail)
+    return human(
+        "effect_conflict", subject=f"E-{receipt.effect}", evidence=receipt.reference or receipt.detail
+    )
 
 
 def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
@@ -327,7 +362,9 @@ def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str) -> 
     )  # fmt: skip
 
 
-def _queried(effect: s.Effect, answer: safety.Answered, evidence: str, next_at: datetime | None) -> e.EffectQueried:
+def _queried(
+    effect: s.Effect, answer: safety.Answered, evidence: str, next_at: datetime | None
+) -> e.EffectQueried:
     return e.EffectQueried(
         effect=effect.number, failure=answer.failure, matches=answer.matches, account=answer.account,
         evidence=e.raw(evidence), boot=answer.boot, uptime=answer.uptime, next_at=next_at,
@@ -342,7 +379,13 @@ def asked_by_person(state: s.RunState, effect: int, answer: safety.Answered, *, 
 
 
 def asked(
-    state: s.RunState, number: int, answer: safety.Answered, *, evidence: str, problem: str | None, now: datetime
+    state: s.RunState,
+    number: int,
+    answer: safety.Answered,
+    *,
+    evidence: str,
+    problem: str | None,
+    now: datetime,
 ) -> Events:
     """A worker asked: the answer, and what follows from it by the table. `problem` as in `executed`."""
     effect = state.effects[number]
@@ -359,7 +402,9 @@ def asked(
             )  # fmt: skip
             return queried, receipt, *_failed_postcondition(number, problem)
         case safety.Kind.NOT_EXECUTED if safety.may_resend(effect, now):
-            return queried, e.EffectReconciled(effect=number, happened=False, asked=seq, reference="", note="")
+            return queried, e.EffectReconciled(
+                effect=number, happened=False, asked=seq, reference="", note=""
+            )
         case safety.Kind.CONFLICT:
             return queried, *human("effect_conflict", subject=f"E-{number}", evidence=says.why)
         case _:
@@ -367,7 +412,9 @@ def asked(
 
 
 def conclusion_conditions(effect: s.Effect, ask: s.Ask | None, now: datetime) -> dict[str, str]:
-    """For each conclusion a person may draw from an answer: empty where it may, else the condition that fails."""
+    """For each conclusion a person may draw from an answer: empty where it may, else the condition that
+    fails.
+    """
     if ask is None or ask.seq < effect.last_send.seq:
         return {"happened": "not_asked", "not_happened": "not_asked"}
     if ask.failure is not None:
@@ -391,7 +438,9 @@ def _may_not_have(effect: s.Effect, ask: s.Ask) -> str:
     return "" if ask.at >= effect.settled_at else "too_early"
 
 
-def concluded(state: s.RunState, number: int, *, happened: bool, asked_seq: int, note: str, now: datetime) -> Events:
+def concluded(
+    state: s.RunState, number: int, *, happened: bool, asked_seq: int, note: str, now: datetime
+) -> Events:
     """A person's conclusion from the outside's answer at `asked_seq`. Raises ConclusionRefused, Refused."""
     effect = state.effects[number]
     if effect.status is not s.EffectStatus.UNKNOWN or not allows(state.state, e.EffectReconciled):

@@ -1,6 +1,7 @@
 """One class per event: what happened to a run, past tense, with everything that reducing it needs.
 
-An event's body is stored as the text that `encode` made, digested once and never rewritten. The registry names
+An event's body is stored as the text that `encode` made, digested once and never rewritten. The registry
+names
 each type and its version; a log with a type or version that this build lacks is refused with its seq.
 JSON values that come from outside (arguments, evidence) are kept as `Raw`: the very bytes.
 """
@@ -108,7 +109,7 @@ class MatchFound(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Raw
 
 
-class RunStarted(Event):
+class RunStarted(Event, frozen=True, kw_only=True):
     """A person or a program started the run."""
 
     run: str
@@ -125,7 +126,7 @@ class RunStarted(Event):
     deadline: datetime | None = None
 
 
-class ObservationRecorded(Event):
+class ObservationRecorded(Event, frozen=True, kw_only=True):
     """A reading tool read an external fact. `observed_at` is when the reading began."""
 
     tool: str
@@ -137,7 +138,7 @@ class ObservationRecorded(Event):
     half_life: timedelta
 
 
-class AttemptFailed(Event):
+class AttemptFailed(Event, frozen=True, kw_only=True):
     """Something that has no effect outside did not work and is tried again at `retry_at`."""
 
     what: str
@@ -145,13 +146,13 @@ class AttemptFailed(Event):
     retry_at: datetime
 
 
-class ProposalRefused(Event):
+class ProposalRefused(Event, frozen=True, kw_only=True):
     """The planner proposed something that `validate` does not allow. Nothing moved."""
 
     problems: tuple[str, ...]
 
 
-class PlanProposed(Event):
+class PlanProposed(Event, frozen=True, kw_only=True):
     """A plan version. `document` is the canonical text that its digest is of and that will be executed."""
 
     version: int
@@ -160,8 +161,10 @@ class PlanProposed(Event):
     claim: str
 
 
-class ApprovalRequested(Event):
-    """The plan version waits for people. `conditions` is the canonical text of all that an approval is bound to."""
+class ApprovalRequested(Event, frozen=True, kw_only=True):
+    """The plan version waits for people. `conditions` is the canonical text of all that an approval is bound
+    to.
+    """
 
     request: str
     version: int
@@ -172,9 +175,10 @@ class ApprovalRequested(Event):
     right: str
     policy_version: str
     expires_at: datetime
+    excluded: dict[str, str] = {}
 
 
-class PlanApprovedByPolicy(Event):
+class PlanApprovedByPolicy(Event, frozen=True, kw_only=True):
     """The policy asks for nobody's approval of this plan version."""
 
     version: int
@@ -182,7 +186,7 @@ class PlanApprovedByPolicy(Event):
     policy_version: str
 
 
-class ApprovalGiven(Event):
+class ApprovalGiven(Event, frozen=True, kw_only=True):
     """One person's agreement; the quorum may not be reached yet."""
 
     request: str
@@ -193,7 +197,7 @@ class ApprovalGiven(Event):
     reason: str
 
 
-class PlanApproved(Event):
+class PlanApproved(Event, frozen=True, kw_only=True):
     """The quorum is reached: the approval stands under its conditions."""
 
     request: str
@@ -201,7 +205,7 @@ class PlanApproved(Event):
     digest: str
 
 
-class PlanRejected(Event):
+class PlanRejected(Event, frozen=True, kw_only=True):
     """A person rejected the plan version."""
 
     request: str
@@ -212,7 +216,7 @@ class PlanRejected(Event):
     reason: str
 
 
-class ChangesAsked(Event):
+class ChangesAsked(Event, frozen=True, kw_only=True):
     """A person asked for another plan version; `reason` reaches the planner."""
 
     request: str
@@ -223,7 +227,7 @@ class ChangesAsked(Event):
     reason: str
 
 
-class ApprovalVoided(Event):
+class ApprovalVoided(Event, frozen=True, kw_only=True):
     """Something that the request or approval was bound to changed."""
 
     request: str
@@ -231,33 +235,33 @@ class ApprovalVoided(Event):
     causes: tuple[Cause, ...]
 
 
-class ApprovalExpired(Event):
+class ApprovalExpired(Event, frozen=True, kw_only=True):
     """The time for which the request or the approval stands is over."""
 
     request: str
     version: int
 
 
-class PlanVoided(Event):
+class PlanVoided(Event, frozen=True, kw_only=True):
     """The plan version is not valid any more; the planner makes another."""
 
     version: int
     causes: tuple[Cause, ...]
 
 
-class RevalidationPassed(Event):
+class RevalidationPassed(Event, frozen=True, kw_only=True):
     """All checks passed; the run may go on."""
 
     checks: tuple[Check, ...]
 
 
-class RevalidationRefused(Event):
+class RevalidationRefused(Event, frozen=True, kw_only=True):
     """At least one check failed; what follows from it stands in the next events."""
 
     checks: tuple[Check, ...]
 
 
-class EffectIntended(Event):
+class EffectIntended(Event, frozen=True, kw_only=True):
     """The intent of an effect and its first send. The tool may be called once this is committed."""
 
     effect: int
@@ -275,14 +279,14 @@ class EffectIntended(Event):
     sender: Sender
 
 
-class EffectSent(Event):
+class EffectSent(Event, frozen=True, kw_only=True):
     """A later send of the same intent, under the same key."""
 
     effect: int
     sender: Sender
 
 
-class EffectAnswered(Event):
+class EffectAnswered(Event, frozen=True, kw_only=True):
     """A step whose effect stands already: answered from that receipt, nothing was sent."""
 
     step: str
@@ -290,7 +294,7 @@ class EffectAnswered(Event):
     plan_version: int
 
 
-class OutcomeUnknown(Event):
+class OutcomeUnknown(Event, frozen=True, kw_only=True):
     """The effect may have happened. `detail` says how that came to be known."""
 
     effect: int
@@ -298,10 +302,11 @@ class OutcomeUnknown(Event):
     evidence: Raw | None = None
 
 
-class ReceiptStored(Event):
+class ReceiptStored(Event, frozen=True, kw_only=True):
     """What the other side answered, and so what is certain: executed, or definitely not.
 
-    `source` is `call`, or `query` with the seq of the answer; `failed` is the postcondition that does not hold.
+    `source` is `call`, or `query` with the seq of the answer; `failed` is the postcondition that does not
+    hold.
     """
 
     effect: int
@@ -315,8 +320,10 @@ class ReceiptStored(Event):
     versions: dict[str, str] = {}
 
 
-class EffectQueried(Event):
-    """The outside was asked what became of an effect. Nothing was sent. `failure` is set where it gave no answer."""
+class EffectQueried(Event, frozen=True, kw_only=True):
+    """The outside was asked what became of an effect. Nothing was sent. `failure` is set where it gave no
+    answer.
+    """
 
     effect: int
     failure: str | None
@@ -328,7 +335,7 @@ class EffectQueried(Event):
     next_at: datetime | None = None
 
 
-class EffectReconciled(Event):
+class EffectReconciled(Event, frozen=True, kw_only=True):
     """A conclusion about an unknown effect from evidence that the outside gave at `asked`."""
 
     effect: int
@@ -338,8 +345,10 @@ class EffectReconciled(Event):
     note: str
 
 
-class EvidenceKept(Event):
-    """Evidence that came where it cannot move anything any more; kept, and shown where it contradicts the record."""
+class EvidenceKept(Event, frozen=True, kw_only=True):
+    """Evidence that came where it cannot move anything any more; kept, and shown where it contradicts the
+    record.
+    """
 
     effect: int
     executed: bool | None
@@ -349,13 +358,13 @@ class EvidenceKept(Event):
     contradicts: bool
 
 
-class HumanNeeded(Event):
+class HumanNeeded(Event, frozen=True, kw_only=True):
     """The run cannot safely go on by itself."""
 
     reasons: tuple[Reason, ...]
 
 
-class RunResumed(Event):
+class RunResumed(Event, frozen=True, kw_only=True):
     """A person decided that the run goes on from where it was. Rounds of the named steps are raised."""
 
     decision: str
@@ -363,29 +372,29 @@ class RunResumed(Event):
     raised: tuple[str, ...] = ()
 
 
-class ReplanOrdered(Event):
+class ReplanOrdered(Event, frozen=True, kw_only=True):
     """A person decided that the planner makes another plan; `note` reaches it."""
 
     note: str
 
 
-class CancelRequested(Event):
+class CancelRequested(Event, frozen=True, kw_only=True):
     """A person asked for the run to end at the next safe point."""
 
     note: str
 
 
-class CancelBegan(Event):
+class CancelBegan(Event, frozen=True, kw_only=True):
     """Nothing is in flight or unknown: the run is ending."""
 
 
-class RunCancelled(Event):
+class RunCancelled(Event, frozen=True, kw_only=True):
     """The run ended before its goal. Open obligations are handed to a person."""
 
     obligations: tuple[int, ...]
 
 
-class RunSucceeded(Event):
+class RunSucceeded(Event, frozen=True, kw_only=True):
     """Every step done, every postcondition true, no obligation open, nothing in flight or unknown."""
 
 
@@ -393,7 +402,8 @@ VERSIONS: dict[type[Event], int] = {
     cls: 1
     for cls in (
         RunStarted, ObservationRecorded, AttemptFailed, ProposalRefused, PlanProposed, ApprovalRequested,
-        PlanApprovedByPolicy, ApprovalGiven, PlanApproved, PlanRejected, ChangesAsked, ApprovalVoided, ApprovalExpired,
+        PlanApprovedByPolicy, ApprovalGiven, PlanApproved, PlanRejected, ChangesAsked, ApprovalVoided,
+        ApprovalExpired,
         PlanVoided, RevalidationPassed, RevalidationRefused, EffectIntended, EffectSent, EffectAnswered,
         OutcomeUnknown, ReceiptStored, EffectQueried, EffectReconciled, EvidenceKept, HumanNeeded, RunResumed,
         ReplanOrdered, CancelRequested, CancelBegan, RunCancelled, RunSucceeded,

@@ -1,12 +1,14 @@
 """state + event -> state, and its fold.
 
-`evolve` is pure: it works on a draft that nobody else sees. `reduce` folds a whole log into one draft. What an
+`evolve` is pure: it works on a draft that nobody else sees. `reduce` folds a whole log into one draft. What
+an
 event does to the run's state is the table's; what it does to the parts is one small function per event type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -23,21 +25,41 @@ _FIELDS = s.RunState.__struct_fields__
 class Draft:
     """A state under construction: the fields of RunState, its mappings copied and open to change."""
 
+    seq: int
+    at: datetime
+    state: s.State
+    identity: s.Identity
+    goals: tuple[s.Goal, ...]
+    constraints: tuple[s.Constraint, ...]
+    direction: s.Direction
+    before: s.State | None
+    since: datetime | None
+    reasons: tuple[e.Reason, ...]
+    observations: dict[tuple[str, str], s.Observation]
+    obligations: tuple[s.Obligation, ...]
+    plans: tuple[s.PlanVersion, ...]
+    requests: tuple[s.Request, ...]
+    effects: dict[int, s.Effect]
+    done: dict[str, int]
+    rounds: dict[str, int]
+    produced: dict[str, str]
+    advice: tuple[str, ...]
+    revalidation: s.Revalidation | None
+    returned_seq: int
+    cancel_requested: bool
+    retry_at: datetime | None
+    failures: int
+    replans: int
+
     def __init__(self, state: s.RunState | None) -> None:
+        self.started = state is not None
         for name in _FIELDS if state else ():
             value = getattr(state, name)
             setattr(self, name, dict(value) if isinstance(value, dict) else value)
-        self.started = state is not None
-
-    def __getattr__(self, name: str) -> Any:  # only for names that are not set yet
-        raise AttributeError(name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
     def freeze(self) -> s.RunState:
         """The state as of the last event taken."""
-        return s.RunState(**{n: getattr(self, n) for n in _FIELDS if hasattr(self, n)})
+        return s.RunState(**{name: getattr(self, name) for name in _FIELDS})
 
     def take(self, recorded: e.Recorded) -> None:
         """Reduce one event. Raises Refused for a pair that the table lacks."""
@@ -52,24 +74,28 @@ class Draft:
 
     def _begin(self) -> None:
         """Fresh containers, never the shared defaults of the class."""
-        for name in ("observations", "effects", "done", "rounds", "produced"):
-            setattr(self, name, {})
-        for name in ("reasons", "obligations", "plans", "requests", "advice"):
-            setattr(self, name, ())
+        self.observations, self.effects, self.done, self.rounds, self.produced = {}, {}, {}, {}, {}
+        self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = 0
         self.cancel_requested, self.retry_at = False, None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
-        if move is Move.SETTLES:
-            move = Move.BEFORE if self._settled() else Move.SAME
-        if move is Move.SAME:
-            return
-        new = self.before if move is Move.BEFORE else move
-        if self.started and new is not self.state:
-            self._leave(new, recorded.seq)
-        if not self.started or new is not self.state:
+        new = self._new_state(move)
+        if not self.started:
             self.state, self.since = new, recorded.at
+        elif new is not self.state:
+            self._leave(new, recorded.seq)
+            self.state, self.since = new, recorded.at
+
+    def _new_state(self, move: s.State | Move) -> s.State:
+        if isinstance(move, s.State):
+            return move
+        if move is Move.SAME or (move is Move.SETTLES and not self._settled()):
+            return self.state
+        if self.before is None:
+            raise ValueError(f"{self.state} has no state to return to")
+        return self.before
 
     def _leave(self, new: s.State, seq: int) -> None:
         """Remember where to return to when the run is stopped; forget it when it goes on."""
@@ -81,8 +107,7 @@ class Draft:
 
     def _settled(self) -> bool:
         """Nothing in flight or unknown any more, and no other reason to stay."""
-        effects: dict[int, s.Effect] = self.effects
-        if any(x.status in s.OPEN_EFFECT for x in effects.values()):
+        if any(x.status in s.OPEN_EFFECT for x in self.effects.values()):
             return False
         self.reasons = tuple(r for r in self.reasons if r.code not in ("effect_unknown", "effect_conflict"))
         return not self.reasons
@@ -119,8 +144,7 @@ def _nothing(draft: Draft, event: e.Event, recorded: e.Recorded) -> None:
     """The event is a fact for the timeline; the table alone moves the run."""
 
 
-for _quiet in (e.ProposalRefused, e.EvidenceKept):
-    HANDLERS[_quiet] = _nothing
+HANDLERS[e.EvidenceKept] = _nothing
 
 
 @_on(e.RunStarted)
@@ -154,6 +178,11 @@ def _failed(draft: Draft, event: e.AttemptFailed, recorded: e.Recorded) -> None:
     draft.retry_at, draft.failures = event.retry_at, draft.failures + 1
 
 
+@_on(e.ProposalRefused)
+def _proposal_refused(draft: Draft, event: e.ProposalRefused, recorded: e.Recorded) -> None:
+    draft.failures += 1
+
+
 @_on(e.PlanProposed)
 def _proposed(draft: Draft, event: e.PlanProposed, recorded: e.Recorded) -> None:
     document = e.text_of(event.document)
@@ -178,12 +207,14 @@ def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -
             id=event.request, version=event.version, digest=event.digest, conditions=e.text_of(event.conditions),
             conditions_digest=event.conditions_digest, needed=event.needed, right=event.right,
             policy_version=event.policy_version, expires_at=event.expires_at, status=s.RequestStatus.PENDING,
-            seq=recorded.seq, at=recorded.at,
+            seq=recorded.seq, at=recorded.at, excluded=event.excluded,
         ),
     )  # fmt: skip
 
 
-def _decided(draft: Draft, event: Any, recorded: e.Recorded, verdict: str, status: s.RequestStatus | None) -> None:
+def _decided(
+    draft: Draft, event: Any, recorded: e.Recorded, verdict: str, status: s.RequestStatus | None
+) -> None:
     decision = s.Decision(
         person=event.person, name=recorded.actor.name, verdict=verdict, reason=event.reason,
         submission=event.submission, seq=recorded.seq, at=recorded.at,
@@ -259,9 +290,7 @@ def _void_plan(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) 
 @_on(e.RevalidationRefused)
 def _revalidated(draft: Draft, event: Any, recorded: e.Recorded) -> None:
     passed = isinstance(event, e.RevalidationPassed)
-    draft.revalidation = s.Revalidation(
-        seq=recorded.seq, at=recorded.at, passed=passed, checks=event.checks
-    )
+    draft.revalidation = s.Revalidation(seq=recorded.seq, at=recorded.at, passed=passed, checks=event.checks)
     draft.retry_at, draft.failures = None, 0
     if passed:
         draft.replans = 0
@@ -399,8 +428,11 @@ def _cancel_began(draft: Draft, event: e.CancelBegan, recorded: e.Recorded) -> N
 
 @_on(e.RunSucceeded)
 def _succeeded(draft: Draft, event: e.RunSucceeded, recorded: e.Recorded) -> None:
-    if draft.requests and draft.requests[-1].status is s.RequestStatus.VALID:
-        _set_request(draft, recorded, s.RequestStatus.CONSUMED)
+    """An approval is used up by the run of its steps; one whose time ended on the way has expired."""
+    request = draft.requests[-1] if draft.requests else None
+    if request and request.status is s.RequestStatus.VALID:
+        in_time = recorded.at < request.expires_at
+        _set_request(draft, recorded, s.RequestStatus.CONSUMED if in_time else s.RequestStatus.EXPIRED)
 
 
 @_on(e.RunCancelled)

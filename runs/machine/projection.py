@@ -134,9 +134,13 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
             for n, x in after.effects.items()
             if before is None or before.effects.get(n) is not x
         ],
-        "plans": [_plan_row(after, p) for p in _moved(before and before.plans, after.plans)],
-        "constraints": [_constraint_row(after, c) for c in _moved(before and before.constraints, after.constraints)],
-        "obligations": [_obligation_row(after, o) for o in _moved(before and before.obligations, after.obligations)],
+        "plans": [_plan_row(after, p) for p in _moved(before.plans if before else (), after.plans)],
+        "constraints": [
+            _constraint_row(after, c) for c in _moved(before.constraints if before else (), after.constraints)
+        ],
+        "obligations": [
+            _obligation_row(after, o) for o in _moved(before.obligations if before else (), after.obligations)
+        ],
         "observations": [
             _observation_row(after, o)
             for key, o in after.observations.items()
@@ -145,9 +149,9 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
     }
 
 
-def _moved[T](before: tuple[T, ...] | None, after: tuple[T, ...]) -> tuple[T, ...]:
+def _moved[T](before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
     """Those of `after` that were not in `before` as they are."""
     if before is after:
         return ()
-    old = {id(part) for part in before or ()}
+    old = {id(part) for part in before}
     return tuple(part for part in after if id(part) not in old)

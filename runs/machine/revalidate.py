@@ -68,7 +68,9 @@ def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
     yield from _effects(state)
     version = state.identity.agent_version
     yield Check(name="schema", passed=facts.schema_version == 1, was="1", now=str(facts.schema_version))
-    yield Check(name="code", passed=facts.code == version, subject=state.identity.agent, was=version, now=facts.code)
+    yield Check(
+        name="code", passed=facts.code == version, subject=state.identity.agent, was=version, now=facts.code
+    )
     yield Check(name="cancel", passed=not state.cancel_requested)
     yield from _deadlines(state, now)
     yield from _constraints(state, facts)
@@ -105,7 +107,9 @@ def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:
 
 def _plan(state: s.RunState, plan: s.PlanVersion, facts: Facts) -> Iterator[Check]:
     goal = state.goal.version
-    yield Check(name="goal", passed=plan.plan.goal_version == goal, was=str(plan.plan.goal_version), now=str(goal))
+    yield Check(
+        name="goal", passed=plan.plan.goal_version == goal, was=str(plan.plan.goal_version), now=str(goal)
+    )
     again = digest("plan", plan.document)
     approved = state.request.digest if state.request and not plan.by_policy else plan.digest
     same = again == plan.digest == approved
@@ -132,11 +136,20 @@ def _outside(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
         bound = state.produced.get(rest.resource, rest.version)
         if fresh.failure:
             yield Check(
-                name="observations", passed=False, subject=rest.resource, was=bound, now=fresh.failure, unread=True
+                name="observations",
+                passed=False,
+                subject=rest.resource,
+                was=bound,
+                now=fresh.failure,
+                unread=True,
             )
         else:
             yield Check(
-                name="resources", passed=fresh.version == bound, subject=rest.resource, was=bound, now=fresh.version
+                name="resources",
+                passed=fresh.version == bound,
+                subject=rest.resource,
+                was=bound,
+                now=fresh.version,
             )
             yield _observation(state, rest, fresh)
     yield from _assumptions(state, facts)
@@ -145,7 +158,9 @@ def _outside(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
 def _observation(state: s.RunState, rest: s.PlanRest, fresh: Fresh) -> Check:
     known = state.observations.get((rest.tool, rest.arguments))
     was = known.value if known else ""
-    return Check(name="observations", passed=was == fresh.value, subject=rest.resource, was=was, now=fresh.value)
+    return Check(
+        name="observations", passed=was == fresh.value, subject=rest.resource, was=was, now=fresh.value
+    )
 
 
 def _assumptions(state: s.RunState, facts: Facts) -> Iterator[Check]:

@@ -21,7 +21,8 @@ FIRST_BACK_OFF = timedelta(seconds=1)
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """The outside's answer to "what became of it", and who heard it on which clock.
 
-    `uptime` is the host's clock that counts while the machine sleeps; it can be compared within one `boot` only.
+    `uptime` is the host's clock that counts while the machine sleeps; it can be compared within one `boot`
+    only.
     """
 
     failure: str | None
@@ -132,7 +133,8 @@ def patience_ends(effect: s.Effect) -> datetime:
 def may_resend(effect: s.Effect, now: datetime) -> bool:
     """Whether an effect that did not happen may be sent again by itself, under the same key.
 
-    A process may still stand between its last check and the socket. So only where the other side honours the key
+    A process may still stand between its last check and the socket. So only where the other side honours
+    the key
     and the whole call ends within its retention.
     """
     retention = effect.terms.retention

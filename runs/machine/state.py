@@ -73,7 +73,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the parts of a state."""
 
 
-class Identity(Part):
+class Identity(Part, frozen=True, kw_only=True):
     """What never changes about a run."""
 
     run: str
@@ -90,7 +90,7 @@ class Identity(Part):
     deadline: datetime | None
 
 
-class Goal(Part):
+class Goal(Part, frozen=True, kw_only=True):
     """One version of the goal; version 1 is the original."""
 
     version: int
@@ -100,7 +100,7 @@ class Goal(Part):
     reason: str
 
 
-class Constraint(Part):
+class Constraint(Part, frozen=True, kw_only=True):
     """An accepted constraint: shown as C-`number`."""
 
     number: int
@@ -109,7 +109,7 @@ class Constraint(Part):
     at: datetime
 
 
-class Observation(Part):
+class Observation(Part, frozen=True, kw_only=True):
     """A cached external fact: shown as O-`number`, identified by tool and canonical arguments."""
 
     number: int
@@ -128,7 +128,7 @@ class Observation(Part):
         return self.observed_at + self.half_life
 
 
-class Obligation(Part):
+class Obligation(Part, frozen=True, kw_only=True):
     """Something promised: shown as B-`number`, discharged by a receipt only."""
 
     number: int
@@ -146,7 +146,7 @@ class Obligation(Part):
         return self.discharged_seq is None
 
 
-class PlanRest(Part):
+class PlanRest(Part, frozen=True, kw_only=True):
     """An observation that a step rests on, with the version that the plan is bound to."""
 
     tool: str
@@ -155,7 +155,7 @@ class PlanRest(Part):
     version: str
 
 
-class PlanStep(Part):
+class PlanStep(Part, frozen=True, kw_only=True):
     """One effect of a plan, with the arguments exactly as they will be sent."""
 
     name: str
@@ -171,7 +171,7 @@ class PlanStep(Part):
     rests_on: tuple[PlanRest, ...]
 
 
-class PlanPromise(Part):
+class PlanPromise(Part, frozen=True, kw_only=True):
     """An obligation that the plan opens and discharges."""
 
     text: str
@@ -180,14 +180,14 @@ class PlanPromise(Part):
     due: timedelta | None
 
 
-class PlanAssumption(Part):
+class PlanAssumption(Part, frozen=True, kw_only=True):
     """Something the plan takes for true."""
 
     text: str
     rests_on: tuple[PlanRest, ...]
 
 
-class PlanDocument(Part):
+class PlanDocument(Part, frozen=True, kw_only=True):
     """The part of a plan that is digested, reviewed and executed: one text for all three."""
 
     run: str
@@ -200,7 +200,7 @@ class PlanDocument(Part):
     assumptions: tuple[PlanAssumption, ...]
 
 
-class PlanVersion(Part):
+class PlanVersion(Part, frozen=True, kw_only=True):
     """A stored plan version and what became of it."""
 
     version: int
@@ -215,7 +215,7 @@ class PlanVersion(Part):
     voided_seq: int | None = None
 
 
-class Decision(Part):
+class Decision(Part, frozen=True, kw_only=True):
     """One person's decision on a request."""
 
     person: str
@@ -227,7 +227,7 @@ class Decision(Part):
     at: datetime
 
 
-class Request(Part):
+class Request(Part, frozen=True, kw_only=True):
     """An approval request and its decisions."""
 
     id: str
@@ -242,13 +242,14 @@ class Request(Part):
     status: RequestStatus
     seq: int
     at: datetime
+    excluded: dict[str, str] = {}
     decisions: tuple[Decision, ...] = ()
     causes: tuple[Cause, ...] = ()
     closed_seq: int | None = None
     closed_at: datetime | None = None
 
 
-class Send(Part):
+class Send(Part, frozen=True, kw_only=True):
     """One attempt to call."""
 
     seq: int
@@ -256,7 +257,7 @@ class Send(Part):
     sender: Sender
 
 
-class Ask(Part):
+class Ask(Part, frozen=True, kw_only=True):
     """One answer of the outside to the question what became of an effect."""
 
     seq: int
@@ -269,7 +270,7 @@ class Ask(Part):
     uptime: timedelta
 
 
-class Receipt(Part):
+class Receipt(Part, frozen=True, kw_only=True):
     """What is certain, and since which event."""
 
     seq: int
@@ -282,7 +283,7 @@ class Receipt(Part):
     by_person: bool = False
 
 
-class Effect(Part):
+class Effect(Part, frozen=True, kw_only=True):
     """One use of a writing tool: shown as E-`number`."""
 
     number: int
@@ -321,7 +322,7 @@ class Effect(Part):
         return self.last_send.at + terms.dispatch_window + terms.timeout + terms.settle
 
 
-class Revalidation(Part):
+class Revalidation(Part, frozen=True, kw_only=True):
     """The latest report of checks."""
 
     seq: int
@@ -330,7 +331,7 @@ class Revalidation(Part):
     checks: tuple[Check, ...]
 
 
-class RunState(Part):
+class RunState(Part, frozen=True, kw_only=True):
     """Everything about a run as of one seq."""
 
     seq: int

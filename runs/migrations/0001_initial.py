@@ -7,285 +7,545 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0002_fence'),
+        ("accounts", "0002_fence"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100)),
-                ('title', models.CharField(max_length=200)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
             options={
-                'permissions': [('view_runs', 'view_runs'), ('start_runs', 'start_runs'), ('operate_runs', 'operate_runs'), ('reconcile_effects', 'reconcile_effects'), ('approve_plans', 'approve_plans'), ('cancel_runs', 'cancel_runs'), ('attest_effects', 'attest_effects')],
-                'default_permissions': (),
+                "permissions": [
+                    ("view_runs", "view_runs"),
+                    ("start_runs", "start_runs"),
+                    ("operate_runs", "operate_runs"),
+                    ("reconcile_effects", "reconcile_effects"),
+                    ("approve_plans", "approve_plans"),
+                    ("cancel_runs", "cancel_runs"),
+                    ("attest_effects", "attest_effects"),
+                ],
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.CharField(max_length=32, primary_key=True, serialize=False)),
-                ('agent_version', models.CharField(max_length=50)),
-                ('lineage', models.CharField(max_length=32)),
-                ('start_key', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField()),
-                ('goal', models.TextField()),
-                ('goal_version', models.IntegerField(default=1)),
-                ('plan_version', models.IntegerField(default=0)),
-                ('state', models.CharField(max_length=20)),
-                ('direction', models.CharField(default='forward', max_length=10)),
-                ('before', models.CharField(default='', max_length=20)),
-                ('since', models.DateTimeField()),
-                ('reasons', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), default=list)),
-                ('cancel_requested', models.BooleanField(default=False)),
-                ('seq', models.IntegerField(default=0)),
-                ('head', models.BinaryField(default=b'')),
-                ('at', models.DateTimeField()),
-                ('schema_version', models.IntegerField(default=1)),
-                ('wake_at', models.DateTimeField(null=True)),
-                ('claims', models.IntegerField(default=0)),
-                ('lease_token', models.BigIntegerField(default=0)),
-                ('lease_until', models.DateTimeField(null=True)),
-                ('lease_holder', models.CharField(default='', max_length=200)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='runs.agent')),
-                ('predecessor', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='successor', to='runs.run')),
-                ('principal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                ("id", models.CharField(max_length=32, primary_key=True, serialize=False)),
+                ("agent_version", models.CharField(max_length=50)),
+                ("lineage", models.CharField(max_length=32)),
+                ("start_key", models.CharField(max_length=200)),
+                ("created_at", models.DateTimeField()),
+                ("goal", models.TextField()),
+                ("goal_version", models.IntegerField(default=1)),
+                ("plan_version", models.IntegerField(default=0)),
+                ("state", models.CharField(max_length=20)),
+                ("direction", models.CharField(default="forward", max_length=10)),
+                ("before", models.CharField(default="", max_length=20)),
+                ("since", models.DateTimeField()),
+                (
+                    "reasons",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=40), default=list
+                    ),
+                ),
+                ("cancel_requested", models.BooleanField(default=False)),
+                ("seq", models.IntegerField(default=0)),
+                ("head", models.BinaryField(default=b"")),
+                ("at", models.DateTimeField()),
+                ("schema_version", models.IntegerField(default=1)),
+                ("wake_at", models.DateTimeField(null=True)),
+                ("claims", models.IntegerField(default=0)),
+                ("lease_token", models.BigIntegerField(default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("lease_holder", models.CharField(default="", max_length=200)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="runs.agent"
+                    ),
+                ),
+                (
+                    "predecessor",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="successor",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "principal",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='PlanVersion',
+            name="PlanVersion",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'version', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('version', models.IntegerField()),
-                ('digest', models.CharField(max_length=80)),
-                ('goal_version', models.IntegerField()),
-                ('constraints_digest', models.CharField(max_length=80)),
-                ('policy_version', models.CharField(max_length=100)),
-                ('steps', models.IntegerField()),
-                ('irreversible', models.IntegerField()),
-                ('by_policy', models.BooleanField()),
-                ('seq', models.IntegerField()),
-                ('voided_seq', models.IntegerField(null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='plans', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "version", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("version", models.IntegerField()),
+                ("digest", models.CharField(max_length=80)),
+                ("goal_version", models.IntegerField()),
+                ("constraints_digest", models.CharField(max_length=80)),
+                ("policy_version", models.CharField(max_length=100)),
+                ("steps", models.IntegerField()),
+                ("irreversible", models.IntegerField()),
+                ("by_policy", models.BooleanField()),
+                ("seq", models.IntegerField()),
+                ("voided_seq", models.IntegerField(null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="plans",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Observation',
+            name="Observation",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'number', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('number', models.IntegerField()),
-                ('tool', models.CharField(max_length=100)),
-                ('resource', models.CharField(max_length=300)),
-                ('version', models.CharField(max_length=300)),
-                ('observed_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('seq', models.IntegerField()),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='observations', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "number", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.IntegerField()),
+                ("tool", models.CharField(max_length=100)),
+                ("resource", models.CharField(max_length=300)),
+                ("version", models.CharField(max_length=300)),
+                ("observed_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("seq", models.IntegerField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="observations",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Obligation',
+            name="Obligation",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'number', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('number', models.IntegerField()),
-                ('text', models.TextField()),
-                ('due_at', models.DateTimeField(null=True)),
-                ('opened_seq', models.IntegerField()),
-                ('discharged_seq', models.IntegerField(null=True)),
-                ('handed_over', models.BooleanField()),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='obligations', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "number", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.IntegerField()),
+                ("text", models.TextField()),
+                ("due_at", models.DateTimeField(null=True)),
+                ("opened_seq", models.IntegerField()),
+                ("discharged_seq", models.IntegerField(null=True)),
+                ("handed_over", models.BooleanField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="obligations",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'seq', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('seq', models.IntegerField()),
-                ('type', models.CharField(max_length=40)),
-                ('version', models.SmallIntegerField()),
-                ('at', models.DateTimeField()),
-                ('actor_kind', models.CharField(max_length=10)),
-                ('actor_id', models.CharField(max_length=100)),
-                ('actor_name', models.CharField(max_length=200)),
-                ('state_before', models.CharField(max_length=20)),
-                ('state_after', models.CharField(max_length=20)),
-                ('body', models.TextField(null=True)),
-                ('body_digest', models.BinaryField()),
-                ('previous', models.BinaryField()),
-                ('hash', models.BinaryField()),
-                ('tenant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='events', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "seq", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("seq", models.IntegerField()),
+                ("type", models.CharField(max_length=40)),
+                ("version", models.SmallIntegerField()),
+                ("at", models.DateTimeField()),
+                ("actor_kind", models.CharField(max_length=10)),
+                ("actor_id", models.CharField(max_length=100)),
+                ("actor_name", models.CharField(max_length=200)),
+                ("state_before", models.CharField(max_length=20)),
+                ("state_after", models.CharField(max_length=20)),
+                ("body", models.TextField(null=True)),
+                ("body_digest", models.BinaryField()),
+                ("previous", models.BinaryField()),
+                ("hash", models.BinaryField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.tenant",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="events",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Effect',
+            name="Effect",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'number', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('number', models.IntegerField()),
-                ('lineage', models.CharField(max_length=32)),
-                ('step', models.CharField(max_length=200)),
-                ('tool', models.CharField(max_length=100)),
-                ('system', models.CharField(max_length=100)),
-                ('operation_id', models.CharField(max_length=300)),
-                ('key', models.CharField(max_length=64)),
-                ('round', models.IntegerField()),
-                ('arguments_digest', models.CharField(max_length=80)),
-                ('title', models.TextField()),
-                ('reversible', models.BooleanField()),
-                ('status', models.CharField(max_length=20)),
-                ('intent_seq', models.IntegerField()),
-                ('send_seq', models.IntegerField()),
-                ('receipt_seq', models.IntegerField(null=True)),
-                ('reference', models.CharField(max_length=300)),
-                ('tenant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='effects', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "number", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.IntegerField()),
+                ("lineage", models.CharField(max_length=32)),
+                ("step", models.CharField(max_length=200)),
+                ("tool", models.CharField(max_length=100)),
+                ("system", models.CharField(max_length=100)),
+                ("operation_id", models.CharField(max_length=300)),
+                ("key", models.CharField(max_length=64)),
+                ("round", models.IntegerField()),
+                ("arguments_digest", models.CharField(max_length=80)),
+                ("title", models.TextField()),
+                ("reversible", models.BooleanField()),
+                ("status", models.CharField(max_length=20)),
+                ("intent_seq", models.IntegerField()),
+                ("send_seq", models.IntegerField()),
+                ("receipt_seq", models.IntegerField(null=True)),
+                ("reference", models.CharField(max_length=300)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.tenant",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="effects",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Constraint',
+            name="Constraint",
             fields=[
-                ('pk', models.CompositePrimaryKey('run_id', 'number', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('number', models.IntegerField()),
-                ('text', models.TextField()),
-                ('source_kind', models.CharField(max_length=40)),
-                ('source_ref', models.CharField(max_length=300)),
-                ('source_version', models.CharField(max_length=100)),
-                ('seq', models.IntegerField()),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='constraints', to='runs.run')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "run_id", "number", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("number", models.IntegerField()),
+                ("text", models.TextField()),
+                ("source_kind", models.CharField(max_length=40)),
+                ("source_ref", models.CharField(max_length=300)),
+                ("source_version", models.CharField(max_length=100)),
+                ("seq", models.IntegerField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.tenant"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="constraints",
+                        to="runs.run",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Claim',
+            name="Claim",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('token', models.BigIntegerField()),
-                ('seq', models.IntegerField()),
-                ('worker', models.CharField(max_length=200)),
-                ('answer', models.JSONField()),
-                ('at', models.DateTimeField()),
-                ('tenant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='taken', to='runs.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("token", models.BigIntegerField()),
+                ("seq", models.IntegerField()),
+                ("worker", models.CharField(max_length=200)),
+                ("answer", models.JSONField()),
+                ("at", models.DateTimeField()),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.tenant",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="taken", to="runs.run"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Submission',
+            name="Submission",
             fields=[
-                ('id', models.UUIDField(primary_key=True, serialize=False)),
-                ('action', models.CharField(max_length=60)),
-                ('seq', models.IntegerField(null=True)),
-                ('result', models.JSONField(default=dict)),
-                ('at', models.DateTimeField()),
-                ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
-                ('tenant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.tenant')),
+                ("id", models.UUIDField(primary_key=True, serialize=False)),
+                ("action", models.CharField(max_length=60)),
+                ("seq", models.IntegerField(null=True)),
+                ("result", models.JSONField(default=dict)),
+                ("at", models.DateTimeField()),
+                (
+                    "person",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.tenant",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Sweep',
+            name="Sweep",
             fields=[
-                ('id', models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
-                ('woken', models.IntegerField()),
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
+                ("woken", models.IntegerField()),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('id', 1)), name='runs_sweep_one')],
+                "constraints": [models.CheckConstraint(condition=models.Q(("id", 1)), name="runs_sweep_one")],
             },
         ),
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('name', models.CharField(max_length=200, primary_key=True, serialize=False)),
-                ('serves', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=160))),
-                ('started_at', models.DateTimeField()),
-                ('last_seen_at', models.DateTimeField()),
+                ("name", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                (
+                    "serves",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=160)),
+                ),
+                ("started_at", models.DateTimeField()),
+                ("last_seen_at", models.DateTimeField()),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('last_seen_at__gte', models.F('started_at'))), name='runs_worker_seen')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("last_seen_at__gte", models.F("started_at"))),
+                        name="runs_worker_seen",
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='agent',
-            constraint=models.UniqueConstraint(fields=('tenant', 'name'), name='runs_agent_once'),
+            model_name="agent",
+            constraint=models.UniqueConstraint(fields=("tenant", "name"), name="runs_agent_once"),
         ),
         migrations.AddConstraint(
-            model_name='agent',
-            constraint=models.CheckConstraint(condition=models.Q(('name__regex', '^\\S+$')), name='runs_agent_name_plain'),
+            model_name="agent",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("name__regex", "^\\S+$")), name="runs_agent_name_plain"
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ['succeeded', 'cancelled']), _negated=True), fields=['id'], name='runs_run_open'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state__in", ["succeeded", "cancelled"]), _negated=True),
+                fields=["id"],
+                name="runs_run_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['tenant', 'state'], name='runs_run_tenant_state'),
+            model_name="run",
+            index=models.Index(fields=["tenant", "state"], name="runs_run_tenant_state"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['tenant', '-created_at'], name='runs_run_tenant_created'),
+            model_name="run",
+            index=models.Index(fields=["tenant", "-created_at"], name="runs_run_tenant_created"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('tenant', 'agent', 'start_key'), name='runs_run_start_key'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                fields=("tenant", "agent", "start_key"), name="runs_run_start_key"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('id__regex', '^run_[0-9A-Z]+$')), name='runs_run_id_plain'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("id__regex", "^run_[0-9A-Z]+$")), name="runs_run_id_plain"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['planning', 'waiting_approval', 'approved', 'executing', 'unknown', 'needs_human', 'cancelling', 'succeeded', 'cancelled'])), name='runs_run_state'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        [
+                            "planning",
+                            "waiting_approval",
+                            "approved",
+                            "executing",
+                            "unknown",
+                            "needs_human",
+                            "cancelling",
+                            "succeeded",
+                            "cancelled",
+                        ],
+                    )
+                ),
+                name="runs_run_state",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('direction__in', ['forward', 'undo'])), name='runs_run_direction'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("direction__in", ["forward", "undo"])), name="runs_run_direction"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['executing', 'unknown', 'approved', 'cancelling', 'planning']), _negated=True), ('wake_at__isnull', False), _connector='OR'), name='runs_run_wakes'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("state__in", ["executing", "unknown", "approved", "cancelling", "planning"]),
+                        _negated=True,
+                    ),
+                    ("wake_at__isnull", False),
+                    _connector="OR",
+                ),
+                name="runs_run_wakes",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('seq__gte', 0)), name='runs_run_seq'),
+            model_name="run",
+            constraint=models.CheckConstraint(condition=models.Q(("seq__gte", 0)), name="runs_run_seq"),
         ),
         migrations.AddConstraint(
-            model_name='event',
-            constraint=models.CheckConstraint(condition=models.Q(('seq__gte', 1)), name='runs_event_seq'),
+            model_name="event",
+            constraint=models.CheckConstraint(condition=models.Q(("seq__gte", 1)), name="runs_event_seq"),
         ),
         migrations.AddConstraint(
-            model_name='effect',
-            constraint=models.UniqueConstraint(fields=('run', 'key'), name='runs_effect_key'),
+            model_name="effect",
+            constraint=models.UniqueConstraint(fields=("run", "key"), name="runs_effect_key"),
         ),
         migrations.AddConstraint(
-            model_name='effect',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['in_flight', 'unknown', 'confirmed'])), fields=('operation_id', 'system', 'lineage'), name='runs_effect_held_once'),
+            model_name="effect",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ["in_flight", "unknown", "confirmed"])),
+                fields=("operation_id", "system", "lineage"),
+                name="runs_effect_held_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='effect',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['in_flight', 'unknown', 'confirmed', 'not_executed'])), name='runs_effect_status'),
+            model_name="effect",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["in_flight", "unknown", "confirmed", "not_executed"])),
+                name="runs_effect_status",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='effect',
-            constraint=models.CheckConstraint(condition=models.Q(('operation_id__regex', '^\\S+$'), ('system__regex', '^\\S+$')), name='runs_effect_ids_plain'),
+            model_name="effect",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("operation_id__regex", "^\\S+$"), ("system__regex", "^\\S+$")),
+                name="runs_effect_ids_plain",
+            ),
         ),
         migrations.AddIndex(
-            model_name='constraint',
-            index=models.Index(fields=['source_ref', 'source_version'], name='runs_constraint_source'),
+            model_name="constraint",
+            index=models.Index(fields=["source_ref", "source_version"], name="runs_constraint_source"),
         ),
         migrations.AddConstraint(
-            model_name='claim',
-            constraint=models.UniqueConstraint(fields=('run', 'token'), name='runs_claim_token'),
+            model_name="claim",
+            constraint=models.UniqueConstraint(fields=("run", "token"), name="runs_claim_token"),
         ),
     ]

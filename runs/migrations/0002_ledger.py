@@ -24,15 +24,16 @@ DECLARE
   approval record;
 BEGIN
   IF p_guard ? 'request' THEN
-    SELECT state, expires_at, digest INTO approval FROM approvals_request WHERE id = (p_guard->>'request')::uuid;
+    SELECT * INTO approval FROM approvals_request WHERE id = (p_guard->>'request')::uuid;
     IF approval.state IS DISTINCT FROM 'valid' OR approval.digest <> p_guard->>'digest' THEN
       RETURN jsonb_build_object('refused', 'approval', 'state', approval.state);
     END IF;
     IF approval.expires_at <= handoff_now() THEN
       RETURN jsonb_build_object('refused', 'expired');
     END IF;
-    IF handoff_approvers_standing(p_tenant, ARRAY(SELECT jsonb_array_elements_text(p_guard->'approvers'))::uuid[],
-        p_guard->>'right', (p_guard->>'object_type')::int, p_guard->>'object_pk') < (p_guard->>'needed')::int THEN
+    IF handoff_approvers_standing(p_tenant, ARRAY(SELECT person_id FROM approvals_decision
+          WHERE request_id = approval.id AND verdict = 'approve' AND needed),
+        approval.codename, approval.object_type_id, approval.object_pk) < approval.needed THEN
       RETURN jsonb_build_object('refused', 'approvers');
     END IF;
   END IF;

@@ -1,0 +1,319 @@
+"""The loop: load, observe, propose, validate, persist intent, execute, persist receipt, reduce, repeat or
+finish.
+
+`advance` moves one run until it must stop. The outside is called here and in `recovery.ask`, never inside a
+transaction, and a writing tool only after the transaction that holds its intent has committed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import uuid4
+
+from django.conf import settings
+
+from runs import agents, facts, planning, recovery
+from runs.host import sender, uptime
+from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.canonical import canonical, round_suffix
+from runs.machine.canonical import parse as parse_json
+from runs.machine.safety import Kind, verdict
+from runs.recovery import Held
+from runs.tools import Ambiguous, Answer, Executed, Refused, WritingTool
+
+log = logging.getLogger(__name__)
+
+
+def advance(run_id: str) -> int:
+    """Move the run as far as it can go by itself; how many events that made. 0: it was not ours to move."""
+    held = recovery.claim(run_id)
+    if held is None:
+        return 0
+    with held:
+        try:
+            while _step(held):
+                pass
+        except LeaseLost:
+            log.warning("another worker holds the run now", extra={"run": run_id})
+    return held.state.seq - held.first_seq
+
+
+def _step(held: Held) -> bool:
+    """One step; whether another may follow at once."""
+    try:
+        return _move(held)
+    except RunChangedMeanwhile:
+        held.reload()
+        return True
+
+
+def _move(held: Held) -> bool:
+    state = held.state
+    if any(effect.status is s.EffectStatus.IN_FLIGHT for effect in state.open_effects):
+        held.decide(lambda state, now: decide.found_open(state))
+        return True
+    if state.cancel_requested and decide.begin_cancel(state):
+        held.decide(lambda state, now: decide.begin_cancel(state))
+        return True
+    if state.retry_at and state.retry_at > held.clock.now():
+        return False
+    return _by_state(held)
+
+
+def _by_state(held: Held) -> bool:
+    match held.state.state:
+        case s.State.PLANNING:
+            return _plan(held)
+        case s.State.APPROVED:
+            return _revalidate(held)
+        case s.State.EXECUTING:
+            return _execute(held)
+        case s.State.UNKNOWN:
+            return _ask(held)
+        case s.State.WAITING_APPROVAL:
+            return _expire(held)
+        case s.State.CANCELLING:
+            held.decide(lambda state, now: decide.finish_cancel(state))
+    return False
+
+
+def _expire(held: Held) -> bool:
+    before = held.state.seq
+    held.decide(decide.expired)
+    return held.state.seq > before
+
+
+def _plan(held: Held) -> bool:
+    """Ask the planner and take what it proposes, if `validate` lets it."""
+    try:
+        proposal = held.agent.planner.propose(planning.view_of(held.state, held.clock.now()))
+    except Exception as error:
+        # A planner is foreign code or a model: whatever it raises, nothing happened and it is asked again.
+        log.exception("the planner failed", extra={"run": held.run.pk})
+        failure = f"{type(error).__name__}: {error}"
+        held.decide(
+            lambda state, now: decide.attempt_failed(
+                state, what="planner", detail=failure, reason="planner_refused", now=now
+            )
+        )
+        return True
+    return _take(held, proposal)
+
+
+def _take(held: Held, proposal: agents.Proposal) -> bool:
+    match proposal:
+        case agents.Read():
+            return _read(held, proposal)
+        case agents.Plan():
+            held.decide(lambda state, now: _proposed(held, proposal, state, now))
+        case agents.Ask(question=question):
+            held.decide(lambda state, now: decide.human("asked", evidence=question))
+        case agents.Decline(reason=reason):
+            held.decide(lambda state, now: decide.human("planner_refused", evidence=reason))
+    return True
+
+
+def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    try:
+        document = planning.document(state, held.agent, plan, now)
+    except planning.ProposalInvalid as error:
+        return decide.proposal_refused(state, error.problems)
+    asks = planning.requirement(state, held.agent, document)
+    return decide.proposed(state, document, claim=plan.claim, requirement=asks, request=str(uuid4()), now=now)
+
+
+def _read(held: Held, proposal: agents.Read) -> bool:
+    """Read what the planner wants to know. A reading that is current is not repeated: that would never end."""
+    try:
+        tool = held.agent.reading(proposal.tool)
+        arguments = canonical(tool.validate(proposal.arguments))
+    except (KeyError, StopIteration, ValueError) as error:
+        problem = f"{proposal.tool}: {error}"
+        held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
+        return True
+    known = held.state.observations.get((proposal.tool, arguments))
+    if known and known.expires_at > held.clock.now():
+        problem = f"{proposal.tool} {arguments} was read and is current"
+        held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
+        return True
+    read = facts.read_once(tool, arguments, held.clock.now())
+    _observed(held, f"{proposal.tool} {arguments}", read)
+    return True
+
+
+def _observed(held: Held, what: str, read: facts.Read) -> None:
+    event = read.event
+    if event is not None:
+        held.decide(lambda state, now: (event,))
+        return
+    held.decide(
+        lambda state, now: decide.attempt_failed(
+            state, what=what, detail=read.fresh.failure, reason="observation_stale", now=now
+        )
+    )
+
+
+def _revalidate(held: Held) -> bool:
+    """All checks, before an approved or recovered run goes on. What cannot be read now is tried again first."""
+    reads = facts.read_needed(held.state, held.agent, held.clock.now())
+    unread = next((r.fresh.failure for r in reads.values() if r.fresh.failure), "")
+    if unread and held.state.failures + 1 < decide.FAILURES_BEFORE_HUMAN:
+        held.decide(
+            lambda state, now: decide.attempt_failed(
+                state, what="revalidation", detail=unread, reason="observation_stale", now=now
+            )
+        )
+        return False
+    held.decide(lambda state, now: _revalidated(held, reads, state, now))
+    return True
+
+
+def _revalidated(
+    held: Held, reads: dict[tuple[str, str], facts.Read], state: s.RunState, now: datetime
+) -> Sequence[e.Event]:
+    fresh = {key: read.fresh for key, read in reads.items()}
+    known = facts.gather(state, held.run, held.agent, fresh, now)
+    by_people = state.plan is not None and not state.plan.by_policy
+    asks = planning.requirement(state, held.agent, state.plan.plan) if by_people and state.plan else None
+    follows = decide.revalidated(state, known, requirement=asks, request=str(uuid4()), now=now)
+    return *(read.event for read in reads.values() if read.event), *follows
+
+
+def _execute(held: Held) -> bool:
+    if not held.validated:
+        return _revalidate(held)
+    if not held.state.remaining:
+        held.decide(lambda state, now: decide.finished(state))
+        return False
+    return _send(held)
+
+
+def terms_of(tool: WritingTool) -> e.Terms:
+    """What the tool declares, with the defaults of the durations table."""
+    default = settings.HANDOFF_DURATIONS
+    return e.Terms(
+        reversible=tool.reversible,
+        queryable=tool.queryable,
+        retention=tool.idempotency_retention,
+        dispatch_window=tool.dispatch_window or default.dispatch_window,
+        timeout=tool.timeout or default.tool_timeout,
+        settle=tool.settle or default.settle,
+        patience=tool.patience or default.patience,
+    )
+
+
+def _send(held: Held) -> bool:
+    """Persist the intent, call, persist the receipt. The window is counted from before the intent was sent."""
+    step = held.state.remaining[0]
+    tool = held.agent.writing(step.tool)
+    terms, account, began = terms_of(tool), tool.account, uptime()
+    guard = facts.guard_of(held.state, held.run, step.system, _operation_id(held.state, step))
+    before = held.state.seq
+    try:
+        held.decide(
+            lambda state, now: decide.next_send(
+                state, terms=terms, account=account, sender=sender(), now=now
+            ),
+            lease=terms.dispatch_window + terms.timeout,
+            guard=guard,
+        )
+    except SendRefused as refused:
+        return _send_refused(held, refused)
+    effect = _just_sent(held.state, before)
+    if effect is None:
+        return True
+    if uptime() - began > terms.dispatch_window:
+        answer: Answer = Ambiguous(detail="the window for the call was over before it began")
+    else:
+        answer = _called(tool, effect, {r.resource: r.version for r in step.rests_on})
+    _received(held, tool, effect, answer)
+    return True
+
+
+def _operation_id(state: s.RunState, step: s.PlanStep) -> str:
+    return round_suffix(step.operation_id, state.rounds.get(step.name, 0))
+
+
+def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
+    """The effect whose send was stored after seq `before`; None where the step was settled without one."""
+    sent = (
+        x for x in state.open_effects if x.status is s.EffectStatus.IN_FLIGHT and x.last_send.seq > before
+    )
+    return next(sent, None)
+
+
+def _send_refused(held: Held, refused: SendRefused) -> bool:
+    """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what
+    follows.
+    """
+    if refused.check == "occupied":
+        held.decide(
+            lambda state, now: decide.occupied(
+                state,
+                holder=f"{refused.detail['run']} E-{refused.detail['effect']}",
+                status=refused.detail["status"],
+            )
+        )
+        return False
+    return _revalidate(held)
+
+
+def _called(tool: WritingTool, effect: s.Effect, expects: dict[str, str]) -> Answer:
+    try:
+        return tool.call(recovery.call_of(effect, expects))
+    except Exception as error:
+        # A fault in an adapter says nothing about the outside: the effect may have happened.
+        log.exception("the tool failed", extra={"tool": tool.name, "effect": effect.number})
+        return Ambiguous(detail=f"{type(error).__name__} in the tool {tool.name}")
+
+
+def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -> None:
+    """Evidence first: stored in any state. Reducing it moves the run where it still can."""
+    number = effect.number
+    evidence = recovery.keepable(answer.evidence)
+    match answer:
+        case Executed(reference=reference, versions=versions):
+            problem = tool.postcondition(parse_json(effect.arguments), answer.evidence)
+            held.evidence(
+                lambda state, now: decide.executed(
+                    state,
+                    number,
+                    reference=reference,
+                    evidence=evidence,
+                    problem=problem,
+                    versions=dict(versions),
+                )
+            )
+        case Refused(detail=detail):
+            held.evidence(
+                lambda state, now: decide.refused_call(state, number, detail=detail, evidence=evidence)
+            )
+        case Ambiguous(detail=detail):
+            held.evidence(
+                lambda state, now: decide.ambiguous(state, number, detail=detail, evidence=evidence)
+            )
+
+
+def _ask(held: Held) -> bool:
+    """Ask what became of the first unknown effect whose time has come; never send."""
+    now = held.clock.now()
+    due = [x for x in held.state.open_effects if x.next_ask_at is None or x.next_ask_at <= now]
+    if not due:
+        return False
+    effect = due[0]
+    tool = held.agent.writing(effect.tool)
+    answer, evidence, found = recovery.ask(effect, tool)
+    problem = None
+    if found and verdict(effect, answer, now).kind is Kind.RECEIPT:
+        problem = tool.postcondition(parse_json(effect.arguments), found.evidence)
+    held.decide(
+        lambda state, now: decide.asked(
+            state, effect.number, answer, evidence=evidence, problem=problem, now=now
+        )
+    )
+    return True

@@ -1,0 +1,114 @@
+"""Gathers what a decision needs to know from outside the machine: rights, versions, freshness, sources.
+
+What asks other systems (`read_needed`) is called outside every transaction; the rest reads the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+from django.conf import settings
+
+from accounts.models import User
+from accounts.rights import Denial, Right, holders
+from approvals.models import Request
+from approvals.standing import standing
+from runs import sources
+from runs.agents import Agent
+from runs.ledger import Guard, chain_problem
+from runs.machine import state as s
+from runs.machine.canonical import canonical, parse
+from runs.machine.events import Event, ObservationRecorded, raw
+from runs.machine.revalidate import Facts, Fresh, Person, needed_rests
+from runs.models import Run
+from runs.tools import ReadingTool, Unreadable
+
+
+class Read(msgspec.Struct, frozen=True, kw_only=True):
+    """What reading one source gave, and the event that keeps it; no event where it could not be read."""
+
+    fresh: Fresh
+    event: Event | None = None
+
+
+def read_once(tool: ReadingTool, arguments: str, now: datetime) -> Read:
+    """Read one external fact now. `now` is taken for the moment of observation, since it is before the call."""
+    timeout: timedelta = tool.timeout or settings.HANDOFF_DURATIONS.tool_timeout
+    try:
+        reading = tool.read(parse(arguments), timeout=timeout)
+    except Unreadable as error:
+        return Read(fresh=Fresh(failure=str(error) or "it could not be read"))
+    value = canonical(reading.value)
+    event = ObservationRecorded(
+        tool=tool.name, arguments=raw(arguments), value=raw(value), resource=reading.resource,
+        version=reading.version, observed_at=now, half_life=tool.half_life,
+    )  # fmt: skip
+    return Read(fresh=Fresh(value=value, version=reading.version), event=event)
+
+
+def read_needed(state: s.RunState, agent: Agent, now: datetime) -> dict[tuple[str, str], Read]:
+    """Everything that the remaining steps rest on, read from the systems it belongs to."""
+    return {
+        (r.tool, r.arguments): read_once(agent.reading(r.tool), r.arguments, now) for r in needed_rests(state)
+    }
+
+
+def gather(
+    state: s.RunState, run: Run, agent: Agent | None, fresh: Mapping[tuple[str, str], Fresh], now: datetime
+) -> Facts:
+    """The facts of a revalidation, rights and sources read now."""
+    approvers, others = _approvers(state, run, now)
+    return Facts(
+        log_problem=chain_problem(run.pk),
+        schema_version=run.schema_version,
+        code=agent.version if agent else "",
+        constraints_now=sources.standing(agent, state.constraints) if agent else {},
+        approvers=approvers,
+        others_may_approve=others,
+        principal=_principal(run),
+        policy_version=agent.policy.version if agent else "",
+        fresh=fresh,
+    )
+
+
+def _approvers(state: s.RunState, run: Run, now: datetime) -> tuple[tuple[Person, ...], bool]:
+    """Those who approved, with what they lost; and whether enough people are left who may approve."""
+    request = state.request
+    if request is None or request.status is not s.RequestStatus.VALID:
+        return (), True
+    stands = standing(request=Request.objects.get(pk=request.id), now=now)
+    people = [Person(id=str(p.pk), name=p.shown_name) for p in stands.holding]
+    people += [_lost(denial) for denial in stands.lost]
+    able = [p for p in holders(Right(request.right), run.agent) if str(p.pk) not in request.excluded]
+    return tuple(people), len(able) >= request.needed
+
+
+def _lost(denial: Denial) -> Person:
+    return Person(
+        id=str(denial.person.pk),
+        name=denial.person.shown_name,
+        lost=f"{denial.kind.value}:{denial.right.value}",
+    )
+
+
+def _principal(run: Run) -> Person:
+    """On whose behalf the run acts: still active, and still of the tenant."""
+    person = User.objects.get(pk=run.principal_id)
+    member = person.tenants().filter(pk=run.tenant_id).exists()
+    return Person(id=str(person.pk), name=person.shown_name, lost="" if member else "not_member")
+
+
+def guard_of(state: s.RunState, run: Run, system: str, operation_id: str) -> Guard:
+    """What the next send must find in its own transaction: the approval it rests on, and nobody else's
+    claim.
+    """
+    request = state.request if state.plan and not state.plan.by_policy else None
+    return Guard(
+        system=system,
+        operation_id=operation_id,
+        principal=str(run.principal_id),
+        request=request.id if request else None,
+        digest=request.digest if request else "",
+    )

@@ -1,0 +1,282 @@
+"""`append` and `load`: the only writer of events and of runs' projections, and the only reader of whole logs.
+
+AppendRefused              nothing was written
+  RunChangedMeanwhile      another event came first: load the run again and decide again
+  LeaseLost                another worker holds the run: stop
+  ClockMoved               the database's clock is elsewhere: read it and decide again
+  SendRefused              what the send rests on does not hold any more: revalidate
+  RunMissing               there is no such run in this tenant
+LogUnreadable              the log cannot be reduced by this build; `seq` is the offending event
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import psycopg
+from django.db import connection
+
+from runs.machine import events as e
+from runs.machine import projection
+from runs.machine import state as s
+from runs.machine.evolve import evolve, reduce
+from runs.machine.transitions import Refused
+
+SCHEMA_VERSION = 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_APPEND = (
+    "SELECT refused, detail, head FROM handoff_append(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+    "%s::jsonb, %s::jsonb, %s::jsonb, %s, %s::jsonb)"
+)
+_LOG = (
+    "SELECT seq, type, version, at, actor_kind, actor_id, actor_name, body FROM runs_event WHERE run_id = %s"
+)
+_LAST = 2**31 - 1
+_encode = msgspec.json.Encoder().encode
+
+
+class AppendRefused(Exception):
+    """Nothing was written."""
+
+
+class RunChangedMeanwhile(AppendRefused):
+    """The run has another event than the decision was made on. Load it again and decide again."""
+
+
+class LeaseLost(AppendRefused):
+    """A newer token holds the run. Stop; only evidence may still be stored."""
+
+
+class ClockMoved(AppendRefused):
+    """The time given is more than a second from the database's. Read the clock and decide again."""
+
+
+class RunMissing(AppendRefused):
+    """There is no such run in this tenant."""
+
+
+class SendRefused(AppendRefused):
+    """The send's checks failed in its transaction. `check` says which; `detail` has the facts."""
+
+    def __init__(self, check: str, detail: dict[str, Any]) -> None:
+        self.check, self.detail = check, detail
+        super().__init__(check)
+
+
+class LogUnreadable(Exception):
+    """The log cannot be reduced by this build. `seq` is the offending event; nothing was changed."""
+
+    def __init__(self, run: str, seq: int, why: str) -> None:
+        self.run, self.seq, self.why = run, seq, why
+        super().__init__(f"{run}: event {seq}: {why}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guard:
+    """What a send must find in its own transaction. `request` None: approved by policy."""
+
+    system: str
+    operation_id: str
+    principal: str
+    request: str | None = None
+    digest: str = ""
+
+    def as_json(self) -> bytes:
+        """As the database function reads it; without a request it has no approval to look for."""
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _encode({k: v for k, v in shown.items() if v is not None})
+
+
+def append(
+    state: s.RunState | None,
+    events: Sequence[e.Event],
+    *,
+    actor: e.Actor,
+    now: datetime,
+    token: int | None = None,
+    lease: timedelta | None = None,
+    guard: Guard | None = None,
+) -> s.RunState:
+    """Write the events and move the projection, in one statement; the new state is returned.
+
+    `state` is what the decision was made on, None for the first event of a run whose row exists. A worker
+    gives its
+    `token`, and `lease` where the lease is to reach at least that far. Raises AppendRefused;
+    transitions.Refused
+    where the machine does not allow an event, before anything is sent.
+    """
+    at = max(now, state.at) if state else now
+    new, states = _reduced(state, events, actor, at)
+    parameters = _parameters(state, new, events, states, actor, at)
+    extra = (token, lease, guard.as_json() if guard else None)
+    refused, detail = _call(parameters, extra)
+    if refused:
+        raise _refusal(refused, detail, new.identity.run)
+    return new
+
+
+def _reduced(
+    state: s.RunState | None, events: Sequence[e.Event], actor: e.Actor, at: datetime
+) -> tuple[s.RunState, list[str]]:
+    """The state after the events, and the run's state after each."""
+    new, states = state, []
+    for event in events:
+        new = evolve(new, e.Recorded((new.seq if new else 0) + 1, at, actor, event))
+        states.append(new.state.value)
+    if new is None:
+        raise ValueError("events: there is nothing to append")
+    return new, states
+
+
+def _parameters(
+    state: s.RunState | None,
+    new: s.RunState,
+    events: Sequence[e.Event],
+    states: list[str],
+    actor: e.Actor,
+    at: datetime,
+) -> tuple[Any, ...]:
+    rows = projection.changes(state, new)
+    effects = rows.pop("effects")
+    return (
+        new.identity.run, new.identity.tenant, state.seq if state else 0, at, actor.kind.value, actor.id,
+        actor.name, [type(x).__name__ for x in events], [e.VERSIONS[type(x)] for x in events],
+        [e.encode(x) for x in events], states, _encode(projection.run_row(new)).decode(),
+        _encode(effects).decode() if effects else None,
+        _encode(rows).decode() if any(rows.values()) else None,
+    )  # fmt: skip
+
+
+def _call(
+    parameters: tuple[Any, ...], extra: tuple[int | None, timedelta | None, bytes | None]
+) -> tuple[Any, Any]:
+    run, tenant, expected, at, *rest, row, effects, others = parameters
+    token, lease, guard = extra
+    values = (
+        run, tenant, expected, token, at, *rest, row, effects, others, lease, guard.decode() if guard else None
+    )  # fmt: skip
+    connection.ensure_connection()
+    with connection.wrap_database_errors, prepared_cursor() as cursor:
+        answer = cursor.execute(_APPEND, values, prepare=True).fetchone()
+    if answer is None:
+        raise RuntimeError("handoff_append answered nothing")
+    return answer[0], answer[1]
+
+
+def prepared_cursor() -> psycopg.Cursor[tuple[Any, ...]]:
+    """A cursor on Django's own connection that binds on the server, so that statements stay prepared."""
+    raw: psycopg.Connection[tuple[Any, ...]] = connection.connection
+    if raw.prepare_threshold is None:
+        raw.prepare_threshold = 5
+    return psycopg.Cursor(raw)
+
+
+def _refusal(refused: str, detail: Any, run: str) -> AppendRefused:
+    plain = {"missing": RunMissing, "token": LeaseLost, "seq": RunChangedMeanwhile, "clock": ClockMoved}
+    if kind := plain.get(refused):
+        return kind(f"{run}: {refused} {detail}")
+    return SendRefused(refused, detail)
+
+
+def load(run_id: str) -> s.RunState:
+    """The run's state, reduced from its log. Raises RunMissing; LogUnreadable with the offending seq."""
+    seq = 0
+
+    def counted() -> Iterator[e.Recorded]:
+        nonlocal seq
+        for recorded in log(run_id):
+            seq = recorded.seq
+            yield recorded
+
+    try:
+        return _nonempty(run_id, counted())
+    except Refused as error:
+        raise LogUnreadable(run_id, seq, str(error)) from error
+
+
+def _nonempty(run_id: str, recorded: Iterator[e.Recorded]) -> s.RunState:
+    first = next(recorded, None)
+    if first is None:
+        raise RunMissing(run_id)
+
+    def whole() -> Iterator[e.Recorded]:
+        yield first
+        yield from recorded
+
+    return reduce(whole())
+
+
+def log(run_id: str, *, until: int | None = None) -> Iterator[e.Recorded]:
+    """The run's events in order, decoded. Raises LogUnreadable at the first that this build cannot read."""
+    for seq, type_, version, at, kind, actor_id, name, body in _rows(run_id, until):
+        actor = e.Actor(e.ActorKind(kind), actor_id, name)
+        yield e.Recorded(seq, at, actor, _decoded(run_id, seq, type_, version, body))
+
+
+def _rows(run_id: str, until: int | None) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_LOG} AND seq <= %s ORDER BY seq", [run_id, until if until is not None else _LAST])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def _decoded(run_id: str, seq: int, type_: str, version: int, body: str | None) -> e.Event:
+    if body is None:
+        raise LogUnreadable(run_id, seq, "its body was erased")
+    try:
+        return e.decode(seq=seq, type_=type_, version=version, body=body)
+    except (e.UnknownEvent, msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise LogUnreadable(run_id, seq, str(error)) from error
+
+
+def chain_problem(run_id: str) -> str:
+    """What is wrong with the run's hash chain, or nothing. Erased bodies are checked by their digest alone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq, type, version, at, state_before, state_after, body, body_digest, actor_kind,
+            actor_id, "
+            "actor_name, previous, hash FROM runs_event WHERE run_id = %s ORDER BY seq",
+            [run_id],
+        )
+        rows = cursor.fetchall()
+        cursor.execute("SELECT seq, head FROM runs_run WHERE id = %s", [run_id])
+        seq, head = cursor.fetchone()
+    return _broken_link(run_id, rows) or _broken_end(rows, seq, bytes(head))
+
+
+def _broken_link(run_id: str, rows: list[tuple[Any, ...]]) -> str:
+    previous, expected = b"", 1
+    for row in rows:
+        if row[0] != expected or bytes(row[11]) != previous:
+            return f"event {expected} is missing or does not follow the one before it"
+        if row[6] is not None and hashlib.sha256(row[6].encode()).digest() != bytes(row[7]):
+            return f"the body of event {expected} is not the one that was stored"
+        if chained(run_id, row) != bytes(row[12]):
+            return f"event {expected} is not as it was stored"
+        previous, expected = bytes(row[12]), expected + 1
+    return ""
+
+
+def _broken_end(rows: list[tuple[Any, ...]], seq: int, head: bytes) -> str:
+    last = bytes(rows[-1][12]) if rows else b""
+    return (
+        "" if (len(rows), last) == (seq, head) else f"the log ends at event {len(rows)}, the run says {seq}"
+    )
+
+
+def chained(run_id: str, row: tuple[Any, ...]) -> bytes:
+    """The hash of an event, as the database function makes it."""
+    seq, type_, version, at, before, after, _, digest, kind, actor_id, name, previous, _ = row
+    micros = (at - _EPOCH) // _MICROSECOND
+    parts = [
+        bytes(previous).hex(), run_id, seq, type_, version, micros, before, after, bytes(digest).hex(), kind,
+        actor_id, name,
+    ]  # fmt: skip
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).digest()

@@ -1,0 +1,312 @@
+"""Claim, hold, release, sweep; and asking the outside what became of an effect.
+
+A claim is a lease with a fencing token. The token decides, not the lease's expiry: an older holder's
+decisions fail
+in the ledger, its evidence does not.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from runs import actions, agents, outbox
+from runs.clock import Clock
+from runs.host import boot_id, uptime, worker_name
+from runs.ledger import ClockMoved, Guard, LeaseLost, LogUnreadable, RunChangedMeanwhile, load
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.canonical import Uncanonical, canonical, parse
+from runs.machine.safety import Answered, next_safe_action
+from runs.models import CLOSED, Claim, Run, Worker
+from runs.tools import Ambiguous, Call, Found, Match, WritingTool
+
+log = logging.getLogger(__name__)
+
+CLAIMS_WITHOUT_EVENT = 5
+UNREADABLE_PAUSE = timedelta(seconds=60)
+#: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
+EVIDENCE_PATIENCE = timedelta(seconds=60)
+SWEEP_AT_MOST = 1000
+Decider = Callable[[s.RunState, datetime], Sequence[e.Event]]
+
+_CLAIM = """
+UPDATE runs_run SET lease_token = lease_token + 1, lease_until = handoff_now() + %(lease)s, lease_holder = %(worker)s,
+    claims = claims + 1
+WHERE id = %(run)s AND NOT state = ANY(%(closed)s) AND wake_at <= handoff_now()
+    AND (lease_until IS NULL OR lease_until <= handoff_now())
+RETURNING lease_token, claims
+"""
+_RELEASE = "UPDATE runs_run SET lease_until = %s WHERE id = %s AND lease_token = %s"
+_DUE = """
+SELECT r.id, a.name, r.agent_version FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id
+WHERE NOT r.state IN ('succeeded', 'cancelled') AND r.wake_at <= handoff_now()
+    AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
+ORDER BY r.wake_at LIMIT %s
+"""
+
+
+@dataclass
+class Held:
+    """A run that this process holds: its state, its agent's code, and the token that its decisions carry."""
+
+    run: Run
+    state: s.RunState
+    token: int
+    agent: agents.Agent
+    clock: Clock
+    first_seq: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.first_seq = self.state.seq
+        self.actor = e.Actor(e.ActorKind.WORKER, worker_name(), worker_name())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the run back, unless the database is away: then the lease ends by itself."""
+        if not isinstance(error, OperationalError | InterfaceError):
+            _release(self.run.pk, self.token, None)
+
+    @property
+    def validated(self) -> bool:
+        """Whether a revalidation passed since this claim, and since the run last came back from a stop."""
+        passed = self.state.revalidation
+        return bool(passed and passed.passed and passed.seq > max(self.first_seq, self.state.returned_seq))
+
+    def decide(self, decider: Decider, *, lease: timedelta | None = None, guard: Guard | None = None) -> None:
+        """Append what follows from the state now. Raises ledger.AppendRefused, but for a clock that moved."""
+        lease = max(lease or timedelta(), settings.HANDOFF_DURATIONS.lease)
+        try:
+            self._write(decider, self.token, lease, guard)
+        except ClockMoved:
+            self.clock.read()
+            self._write(decider, self.token, lease, guard)
+
+    def _write(
+        self, decider: Decider, token: int | None, lease: timedelta | None, guard: Guard | None
+    ) -> None:
+        now = max(self.clock.now(), self.state.at)
+        events = decider(self.state, now)
+        if events:
+            self.state = actions.write(
+                self.state,
+                events,
+                run=self.run,
+                actor=self.actor,
+                now=now,
+                token=token,
+                lease=lease,
+                guard=guard,
+            )
+
+    def evidence(self, decider: Decider) -> None:
+        """Store what came back from outside: in any state, with or without the lease, until it is stored."""
+        token: int | None = self.token
+        end = uptime() + EVIDENCE_PATIENCE
+        while True:
+            try:
+                return self._write(decider, token, None, None)
+            except LeaseLost:
+                token = None
+            except ClockMoved:
+                self.clock.read()
+            except RunChangedMeanwhile:
+                self.state = load(self.run.pk)
+            except (OperationalError, InterfaceError):
+                if uptime() > end:
+                    raise
+                self._reconnect()
+
+    def _reconnect(self) -> None:
+        """The database went away with the receipt in hand: come back, and see whether the receipt was
+        stored.
+        """
+        log.warning("database away while storing evidence", extra={"run": self.run.pk})
+        connection.close()
+        time.sleep(0.2)
+        try:
+            self.state = load(self.run.pk)
+        except (OperationalError, InterfaceError):
+            return
+
+    def reload(self) -> None:
+        """Somebody else's event came first: look again."""
+        self.state = load(self.run.pk)
+
+
+def claim(run_id: str) -> Held | None:
+    """Take the run where it is due and nobody holds it; None: it is not ours to move now."""
+    try:
+        return _claim(run_id)
+    except LogUnreadable:
+        log.exception("the log cannot be reduced; the run is left alone for a while", extra={"run": run_id})
+        _leave_alone(run_id)
+        return None
+
+
+def _claim(run_id: str) -> Held | None:
+    with transaction.atomic():
+        taken = _take(run_id)
+        if taken is None:
+            return None
+        token, claims = taken
+        run = Run.objects.select_related("agent", "tenant", "principal").get(pk=run_id)
+        agent = agents.registered().get((run.agent.name, run.agent_version))
+        state = load(run_id)
+        clock = Clock()
+        answer = msgspec.to_builtins(next_safe_action(state))
+        Claim.objects.create(
+            run=run, tenant_id=run.tenant_id, token=token, seq=state.seq, worker=worker_name(), answer=answer,
+            at=clock.now(),
+        )  # fmt: skip
+        if agent is None:
+            _release(run_id, token, clock.now() + settings.HANDOFF_DURATIONS.lease)
+            return None
+    held = Held(run=run, state=state, token=token, agent=agent, clock=clock)
+    return _progressing(held, claims)
+
+
+def _progressing(held: Held, claims: int) -> Held | None:
+    """The held run, unless it was claimed again and again without a single event."""
+    if claims <= CLAIMS_WITHOUT_EVENT:
+        return held
+    with held:
+        held.decide(
+            lambda state, now: (*decide.found_open(state), *decide.human("no_progress", evidence=str(claims)))
+        )
+    return None
+
+
+def _sql() -> Any:
+    """Django's cursor. Its stubs know no timedelta, which psycopg writes as an interval."""
+    return connection.cursor()
+
+
+def _take(run_id: str) -> tuple[int, int] | None:
+    lease = settings.HANDOFF_DURATIONS.lease
+    with _sql() as cursor:
+        cursor.execute(_CLAIM, {"run": run_id, "lease": lease, "worker": worker_name(), "closed": CLOSED})
+        row: tuple[int, int] | None = cursor.fetchone()
+    return row
+
+
+def _release(run_id: str, token: int, until: datetime | None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, [until, run_id, token])
+
+
+def _leave_alone(run_id: str) -> None:
+    with _sql() as cursor:
+        cursor.execute(
+            "UPDATE runs_run SET lease_until = handoff_now() + %s WHERE id = %s", [UNREADABLE_PAUSE, run_id]
+        )
+
+
+def call_of(effect: s.Effect, expects: dict[str, str]) -> Call:
+    """The send of an effect, as its tool is given it."""
+    return Call(
+        arguments=parse(effect.arguments), operation_id=effect.operation_id, key=effect.key,
+        timeout=effect.terms.timeout, expects=expects,
+    )  # fmt: skip
+
+
+def ask(effect: s.Effect, tool: WritingTool) -> tuple[Answered, str, Found | None]:
+    """Ask the outside what became of an effect: the answer, its evidence as canonical text, and it as it
+    came.
+
+    Sends nothing. Called outside every transaction.
+    """
+    asked_at = uptime()
+    found = tool.query(call_of(effect, {}))
+    if isinstance(found, Ambiguous):
+        return (
+            _answered(found.detail or "no answer", (), effect.account, asked_at),
+            keepable(found.evidence),
+            None,
+        )
+    matches = tuple(_match(m) for m in found.matches)
+    return _answered(None, matches, found.account, asked_at), keepable(found.evidence), found
+
+
+def _answered(
+    failure: str | None, matches: tuple[e.MatchFound, ...], account: str, asked_at: timedelta
+) -> Answered:
+    return Answered(failure=failure, matches=matches, account=account, boot=boot_id(), uptime=asked_at)
+
+
+def _match(match: Match) -> e.MatchFound:
+    return e.MatchFound(
+        reference=match.reference, operation_id=match.operation_id, key=match.key, account=match.account,
+        final=match.final, reversed=match.reversed, arguments=e.raw(keepable(dict(match.arguments))),
+    )  # fmt: skip
+
+
+def keepable(evidence: Any) -> str:
+    """Canonical text of whatever came back. What has none is kept as escaped text inside it: nothing is
+    lost.
+    """
+    try:
+        return canonical(evidence)
+    except Uncanonical:
+        return canonical({"as_escaped_json": json.dumps(evidence, ensure_ascii=True, default=repr)})
+
+
+def sweep() -> int:
+    """Wake every run whose time has come, that nobody holds and that a live worker serves; how many were
+    woken.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, [SWEEP_AT_MOST])
+        due = cursor.fetchall()
+    served = live_serves()
+    woken = [row for row in due if agents.queue_name(row[1], row[2]) in served]
+    for run_id, agent, version in woken:
+        if not outbox.wake(run_id=run_id, agent=agent, version=version):
+            break
+    _swept(len(woken))
+    return len(woken)
+
+
+def live_serves() -> set[str]:
+    """The queues that some worker heard of within the version's grace reads."""
+    grace = settings.HANDOFF_DURATIONS.version_grace
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT unnest(serves) FROM runs_worker WHERE last_seen_at > handoff_now() - %s", [grace]
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _swept(woken: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO runs_sweep (id, at, woken) VALUES (1, handoff_now(), %s) "
+            "ON CONFLICT (id) DO UPDATE SET at = excluded.at, woken = excluded.woken",
+            [woken],
+        )
+
+
+def announce(name: str) -> None:
+    """Say that this worker lives, and which queues it reads."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {Worker._meta.db_table} (name, serves, started_at, last_seen_at) "
+            "VALUES (%s, %s, handoff_now(), handoff_now()) ON CONFLICT (name) DO UPDATE "
+            "SET serves = excluded.serves, last_seen_at = greatest(runs_worker.started_at, handoff_now())",
+            [name, agents.served_queues()],
+        )
