@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.conf import settings
 
 from runs.durations import Durations
@@ -11,4 +9,4 @@ from runs.durations import Durations
 
 def durations() -> Durations:
     """The row of the table that `HANDOFF_PROFILE` picked."""
-    return cast("Durations", settings.HANDOFF_DURATIONS)
+    return settings.HANDOFF_DURATIONS

@@ -38,6 +38,12 @@ def _exception(exc_info: object) -> BaseException | None:
     return found[1] if isinstance(found[1], BaseException) else None
 
 
+def first_line_only(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Keep the first line of others' messages: after it, Celery quotes a whole task."""
+    event["event"] = str(event.get("event", "")).partition("\n")[0]
+    return event
+
+
 def _processors() -> list[Any]:
     return [
         structlog.contextvars.merge_contextvars,
@@ -61,7 +67,7 @@ def configure(*, process: str) -> dict[str, Any]:
     )
     json_lines = {
         "()": structlog.stdlib.ProcessorFormatter,
-        "foreign_pre_chain": _processors(),
+        "foreign_pre_chain": [*_processors(), first_line_only],
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.JSONRenderer(sort_keys=True, ensure_ascii=False),

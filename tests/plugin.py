@@ -1,7 +1,7 @@
 """Starts PostgreSQL and Valkey for the tests, before pytest-django reads the settings; stops them after.
 
-Each test session takes the first free slot, so several may run beside each other in one checkout. A slot keeps
-its data folder: making one takes most of a second.
+Each test session takes the first free slot, so several may run in one checkout at once. A slot keeps its
+data folder: making one takes most of a second.
 """
 
 from __future__ import annotations

@@ -51,6 +51,21 @@ class Home:
         return self.root / "static"
 
     @property
+    def sandbox(self) -> Path:
+        """Where the demo's outside world keeps its things."""
+        return self.root / "sandbox"
+
+    @property
+    def sign_ins(self) -> Path:
+        """The demo people's passwords, for their owner only."""
+        return self.root / "sign-ins.txt"
+
+    @property
+    def demo_mark(self) -> Path:
+        """Stands where the data was begun by the demo, and so may be dropped."""
+        return self.root / "demo"
+
+    @property
     def secret_key(self) -> Path:
         return self.root / "secret-key"
 

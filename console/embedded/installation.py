@@ -6,14 +6,13 @@ import os
 import sys
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 
 from console.embedded.home import Home
-from console.embedded.postgres import postgres_child
+from console.embedded.postgres import Postgres
 from console.embedded.process import Child, Program
-from console.embedded.supervisor import Once, Step
+from console.embedded.supervisor import Once, Step, Together
 from console.embedded.valkey import program as valkey_program
 from console.ports import listen
 
@@ -63,28 +62,28 @@ class Installation:
 
     def steps(self) -> list[Step]:
         """Servers, tables, then what works on them."""
-        return [
-            *self._servers(),
-            self._once("prepare"),
-            *self._demo(),
-            self._manage("worker", "--concurrency", str(self.concurrency)),
-            self._manage("beat"),
-            self._pages(),
-        ]
+        worker = self._manage("worker", "--concurrency", str(self.concurrency))
+        working = Together([worker, self._manage("beat"), self._pages()])
+        return [*self.servers(), *self._demo(), working]
 
-    def _servers(self) -> list[Step]:
-        servers: list[Step] = []
+    def servers(self) -> list[Step]:
+        """What the rest stands on: the servers nobody named an address for, and the tables."""
+        programs, made = [], []
         if not os.environ.get("DATABASE_URL"):
-            server, child = postgres_child(self.home)
-            servers += [child.program, Once(name="database", call=server.make_database)]
+            server = Postgres(self.home)
+            programs.append(server.program())
+            made.append(Once(name="database", call=server.make_database))
         if not os.environ.get("CELERY_BROKER_URL"):
-            servers.append(valkey_program(self.home))
-        return servers
+            programs.append(valkey_program(self.home))
+        return [*([Together(programs)] if programs else []), *made, self.once("prepare")]
 
     def _demo(self) -> list[Step]:
         if self.sandbox_port is None:
             return []
-        port, kept = self.sandbox_port, str(self.home.root / "sandbox")
+        if not self.home.postgres.exists():
+            self.home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.home.demo_mark.touch()
+        port, kept = self.sandbox_port, str(self.home.sandbox)
         sandbox = Program(
             name="sandbox",
             argv=[sys.executable, "-m", "examples.sandbox", "--port", str(port), "--home", kept],
@@ -92,10 +91,11 @@ class Installation:
             ready=lambda _child: answers("127.0.0.1", port, "/"),
             grace=3,
         )
-        known = find_spec("examples.refunds.management.commands.demo_setup")
-        return [sandbox, *([self._once("demo_setup")] if known else [])]
+        setup = Path(MANAGE).parent / "examples/refunds/management/commands/demo_setup.py"
+        return [Together([sandbox]), *([self.once("demo_setup")] if setup.exists() else [])]
 
-    def _once(self, command: str) -> Once:
+    def once(self, command: str) -> Once:
+        """A management command, run to its end. What it writes, the person sees."""
         return Once(name=command, argv=[sys.executable, MANAGE, command], environment=self.environment())
 
     def _manage(self, role: str, *arguments: str) -> Program:

@@ -16,6 +16,7 @@ from console.embedded.home import Home
 from console.embedded.identity import TOKEN, Identity, started, wait_until
 
 PR_SET_PDEATHSIG = 1
+LONGEST_LOG = 20_000_000
 
 
 class DidNotStart(Exception):
@@ -75,6 +76,7 @@ class Child:
 
     def _spawn(self, token: str) -> subprocess.Popen[bytes]:
         ours = {TOKEN: token, "HANDOFF_READY_FILE": str(self.ready_file)}
+        self._turn_log()
         with self.log.open("ab") as out:
             return subprocess.Popen(
                 self.program.argv,
@@ -87,6 +89,11 @@ class Child:
                 preexec_fn=die_with_parent(self.program.stop_by),
                 pass_fds=self.program.pass_fds,
             )
+
+    def _turn_log(self) -> None:
+        """Keep one older log file, so that they do not grow without end."""
+        if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:
+            self.log.replace(self.log.with_suffix(".old.log"))
 
     def end_leftover(self) -> None:
         """End the process of an earlier parent, known by more than its pid."""

@@ -23,6 +23,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 # A process that lived this long has not failed to start.
 LIVED = 20.0
 TURN = 0.1
+POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class AlreadyRunning(Exception):
@@ -36,10 +37,23 @@ class Once:
     name: str
     argv: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    done: str = "done"
     call: Callable[[], None] | None = None
 
 
-Step = Program | Once
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Programs that need nothing of each other: they start at the same time."""
+
+    programs: Sequence[Program]
+    done: str = "run"
+
+    @property
+    def name(self) -> str:
+        return ", ".join(program.name for program in self.programs)
+
+
+Step = Together | Once
 
 
 @dataclass(slots=True)
@@ -69,8 +83,8 @@ class Supervisor:
         self.control: ControlSocket
         self.leaving = False
 
-    def run(self, steps: Sequence[Step], *, once_up: Callable[[], None]) -> None:
-        """Do the steps, call `once_up`, watch until a signal or `down` comes, stop what was started.
+    def run(self, steps: Sequence[Step], *, stay: bool = True) -> None:
+        """Do the steps, watch until a signal or `down` comes (unless not to `stay`), stop what was started.
 
         Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
         """
@@ -84,8 +98,7 @@ class Supervisor:
             try:
                 for step in steps:
                     self._begin(step)
-                once_up()
-                while not self.leaving:
+                while stay and not self.leaving:
                     self._turn()
             except KeyboardInterrupt:
                 self.say("Stopping; the data stays.")
@@ -96,17 +109,19 @@ class Supervisor:
             self._do(step)
         else:
             self._launch(step)
-        self.say(
-            f"{step.name:<10} {'done' if isinstance(step, Once) else 'runs'}, {time.monotonic() - began:.1f} s"
-        )
+        if step.done:
+            self.say(f"{step.name:<10} {step.done}, {time.monotonic() - began:.1f} s")
 
-    def _launch(self, program: Program) -> None:
-        managed = Managed(Child(program, self.home), since=time.monotonic())
-        self.managed.append(managed)
-        managed.child.start()
-        managed.child.wait_ready()
+    def _launch(self, step: Together) -> None:
+        children = [Child(program, self.home) for program in step.programs]
+        for child in children:
+            self.managed.append(Managed(child, since=time.monotonic()))
+            child.start()
+        for child in children:
+            child.wait_ready()
 
     def _do(self, step: Once) -> None:
+        """Do it, and look after the others meanwhile: the command may ask for one of them to be stopped."""
         if step.call:
             step.call()
             return
@@ -118,13 +133,13 @@ class Supervisor:
             preexec_fn=die_with_parent(signal.SIGTERM),
         )
         try:
-            code = process.wait()
-        except KeyboardInterrupt:
+            while process.poll() is None and not self.leaving:
+                self._turn()
+        finally:
             process.terminate()
-            process.wait()
-            raise
+            code = process.wait()
         if code:
-            raise DidNotStart(f"{step.name} failed with {code}; what it wrote above says why")
+            raise DidNotStart(f"{step.name} failed with {how(code)}; what it wrote above says why")
 
     def _turn(self) -> None:
         """Answer one request if there is one, and look after every process."""
@@ -165,12 +180,12 @@ class Supervisor:
 
     def stop_all(self) -> None:
         """Stop everything, the last started first."""
-        with signals_ignored():
-            for managed in reversed(self.managed):
-                managed.wanted = False
-                if managed.child.process is not None:
-                    managed.child.stop()
-                    self.say(f"{managed.name:<10} stopped")
+        ignore_signals()
+        for managed in reversed(self.managed):
+            managed.wanted = False
+            if managed.child.process is not None:
+                managed.child.stop()
+                self.say(f"{managed.name:<10} stopped")
 
     # What can be asked.
 
@@ -262,8 +277,7 @@ def locked(home: Home) -> Iterator[None]:
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
     """Let every polite end be the same as Ctrl-C."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    before = {number: signal.signal(number, _interrupt) for number in POLITE}
     try:
         yield
     finally:
@@ -271,13 +285,12 @@ def signals_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def signals_ignored() -> Iterator[None]:
-    """Finish stopping even where Ctrl-C is pressed again."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _interrupt(_number: int, _frame: object) -> None:
+    """Interrupt once: a terminal and `make` may both pass Ctrl-C on, and stopping has to come to its end."""
+    ignore_signals()
+    raise KeyboardInterrupt
+
+
+def ignore_signals() -> None:
+    for number in POLITE:
+        signal.signal(number, signal.SIG_IGN)

@@ -13,6 +13,6 @@ class Command(BaseCommand):
     help = "Migrate the database and collect the static files. Safe to run again."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        call_command("migrate", interactive=False, verbosity=1, stdout=self.stdout)
+        call_command("migrate", interactive=False, verbosity=1)
         if "staticfiles" in settings.STORAGES and not settings.TESTING:
-            call_command("collectstatic", interactive=False, verbosity=0, stdout=self.stdout)
+            call_command("collectstatic", interactive=False, verbosity=0)

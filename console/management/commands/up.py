@@ -12,7 +12,7 @@ from console.embedded.home import Home, NotOurFolder
 from console.embedded.installation import Installation
 from console.embedded.postgres import NoPostgres
 from console.embedded.process import DidNotStart
-from console.embedded.supervisor import AlreadyRunning, Supervisor
+from console.embedded.supervisor import AlreadyRunning, Once, Supervisor
 from console.embedded.valkey import NoValkey
 from console.ports import NoFreePort
 
@@ -27,6 +27,10 @@ class Command(BaseCommand):
         parser.add_argument("--host", default=os.environ.get("HANDOFF_HOST", "127.0.0.1"))
         parser.add_argument("--port", type=int, default=int(os.environ.get("HANDOFF_PORT", "8000")))
         parser.add_argument("--concurrency", type=int, default=4, help="tasks at the same time (4)")
+        parser.add_argument("--servers", action="store_true", help="only the servers and the tables")
+        parser.add_argument(
+            "--then", default="", help="once all is up, run this command and stop all after it"
+        )
         parser.add_argument(
             "--demo", action="store_true", help="with the refund agent, its sandbox and demo data"
         )
@@ -41,11 +45,16 @@ class Command(BaseCommand):
                 concurrency=options["concurrency"],
                 demo=options["demo"],
             )
-            supervisor = Supervisor(home, say=self.say, facts=plan.facts())
             self.say(f"Everything is kept in {home.root}, logs in {home.log}.")
-            supervisor.run(plan.steps(), once_up=lambda: self.tell(plan))
+            self.run(plan, servers_only=options["servers"], then=options["then"])
         except EXPECTED as error:
             raise CommandError(str(error)) from error
+
+    def run(self, plan: Installation, *, servers_only: bool, then: str) -> None:
+        steps = plan.servers() if servers_only else plan.steps()
+        last = plan.once(then) if then else Once(name="all", done="", call=lambda: self.tell(plan))
+        supervisor = Supervisor(plan.home, say=self.say, facts=plan.facts())
+        supervisor.run([*steps, last], stay=not then)
 
     def say(self, line: str) -> None:
         self.stdout.write(line)

@@ -1,0 +1,60 @@
+# `make` lists what there is. Every target brings its own tools: nothing has to be prepared.
+#   PYTHON=/path/to/python3.12   choose the Python
+#   PORT=9000                    choose the port of `make demo`
+#   ARGS=...                     more arguments for the tests or the bench
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PY := .venv/bin/python
+PORT ?= 8000
+export PYTHON
+export UV
+
+.PHONY: help demo test check smoke bench logs demo-reset lock catalogues format clean base dev
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z-]*\):[a-z ]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+
+base:
+	@MAKE_TARGET=demo bin/bootstrap base
+
+dev:
+	@MAKE_TARGET=test bin/bootstrap dev
+
+demo: base  ## Set everything up and run the product with demo data, until Ctrl-C
+	@exec $(PY) manage.py up --demo --port $(PORT)
+
+test: dev  ## Set everything up and run the tests (ARGS="-k name", BROWSER=none)
+	@exec $(PY) -m pytest $(ARGS)
+
+check: dev  ## Run every static check
+	@exec bin/check
+
+smoke: base  ## Play the whole story without a person, on a fresh installation of its own
+	@rm -rf .handoff/smoke
+	@HANDOFF_HOME=.handoff/smoke exec $(PY) manage.py up --demo --port 8200 --then smoke
+
+bench: base  ## Measure one durable step, and say whether it is fast enough
+	@rm -rf .handoff/bench
+	@HANDOFF_HOME=.handoff/bench exec $(PY) manage.py up --servers --then bench $(ARGS)
+
+logs:  ## Follow the log files of the running installation
+	@ls .handoff/log/*.log >/dev/null 2>&1 || { echo "No logs yet: start something first, as make demo."; exit 1; }
+	@exec tail -n 20 -F .handoff/log/*.log
+
+demo-reset: base  ## Drop the demo's data, and nothing else
+	@exec $(PY) manage.py demo_reset
+
+lock: dev  ## Resolve the dependencies anew (needs uv)
+	@exec $(PY) bin/lock.py
+
+catalogues: dev  ## Collect the sentences that people read
+	@exec $(PY) bin/catalogues.py
+
+format: dev  ## Bring the code into its form
+	@$(PY) -m ruff check --fix --quiet . ; $(PY) -m ruff format .
+
+clean:  ## Remove all that make made, the demo's data too
+	@if [ -x $(PY) ]; then $(PY) manage.py ctl down >/dev/null 2>&1 || true; fi
+	@sleep 1; rm -rf .venv .handoff .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+	@echo "Removed .venv, .handoff and the caches."
