@@ -10,7 +10,7 @@ from examples.refunds.tools.mail import MailSupplier
 from examples.refunds.tools.orders import LookupOrder
 from examples.refunds.tools.payments import RefundSupplier
 from examples.refunds.tools.tickets import CloseTicket
-from runs.agents import Agent
+from runs.agents import Agent, Constraint
 
 APPROVAL_FROM = Decimal("100.00")
 
@@ -34,6 +34,21 @@ POLICY = RulePolicy(
     ),
 )
 
+CONSTRAINTS = (
+    Constraint(
+        text="No order is refunded twice.",
+        source_kind="configuration",
+        source_ref="examples.refunds.agent",
+        source_version="1",
+    ),
+    Constraint(
+        text="A refund is exactly what the order says, and goes to the order's supplier.",
+        source_kind="configuration",
+        source_ref="examples.refunds.agent",
+        source_version="1",
+    ),
+)
+
 REFUNDS = Agent(
     name="refunds",
     version="1",
@@ -41,4 +56,5 @@ REFUNDS = Agent(
     planner=RefundPlanner(),
     tools=(LookupOrder(), RefundSupplier(), MailSupplier(), CloseTicket()),
     policy=POLICY,
+    constraints=CONSTRAINTS,
 )

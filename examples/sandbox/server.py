@@ -5,8 +5,10 @@ from __future__ import annotations
 import select
 import socket
 import socketserver
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from examples.sandbox.faults import ConnectionDropped
 from examples.sandbox.records import ACCOUNT
@@ -33,6 +35,11 @@ class Server(ThreadingHTTPServer):
         """Bind without asking the name service what this machine is called."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no error of ours; anything else is shown."""
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.examples.outside import Outside
+from tests.examples.outside import Outside, OutsideInThread
 
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Iterator[Outside]:
     """A running sandbox with nothing in it."""
-    with Outside(tmp_path / "sandbox") as running:
+    with OutsideInThread(tmp_path / "sandbox") as running:
         yield running
 
 

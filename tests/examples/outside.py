@@ -1,9 +1,10 @@
-"""The sandbox as a real process that a test may stop, kill and start again."""
+"""The sandbox: as a real process that a test may stop, kill and start again, or in a thread."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+
+from examples.sandbox.faults import Holds
+from examples.sandbox.journal import Journal
+from examples.sandbox.routes import Router
+from examples.sandbox.server import Server
+from examples.sandbox.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 10.0  # seconds until a test gives up waiting
@@ -105,6 +112,37 @@ class Outside:
         assert process.stdout is not None
         process.stdout.close()
         return code
+
+
+class OutsideInThread(Outside):
+    """The same service on a real socket and a real journal, for tests that kill nothing: it starts at once."""
+
+    def start(self) -> Self:
+        """Serve on a free port."""
+        self._journal = Journal(self.home / "journal.jsonl")
+        self._server = Server(0, Router(World(self._journal), Holds()))
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = self._server.url
+        return self
+
+    def stop(self) -> int:
+        """Close the port; connections that are open end with their clients."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self._journal.close()
+        return 0
+
+    def kill(self) -> None:
+        """A thread cannot be killed."""
+        raise NotImplementedError("start an Outside, which is a process")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
 
 
 def until[T](look: Callable[[], T], *, within: float = PATIENCE) -> T:

@@ -1,9 +1,11 @@
-"""The sandbox keeps its word about keys, questions, faults and crashes. All tests talk to a real process."""
+"""The sandbox keeps its word about keys, questions, faults and crashes. All tests go through a socket."""
 
 from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.examples.outside import Outside, until
+from tests.examples.outside import ROOT, Outside, until
 
 REFUND = "/payments/refunds"
 REFUND_BODY = {
@@ -310,6 +312,26 @@ class TestCrashes:
         (tmp_path / "journal.jsonl").write_text("not a record\n{}\n")
         with pytest.raises(AssertionError, match="line 1"):
             Outside(tmp_path).start()
+
+    def test_a_held_answer_does_not_outlive_a_kill_and_what_was_executed_does(self, tmp_path: Path) -> None:
+        outside = Outside(tmp_path).start()
+        outside.load("1042")
+        outside.set(hold_after=1)
+        thread = refund_and_expect_nothing(outside)
+        until(outside.held)
+        outside.kill()
+        thread.join()
+        with outside, outside.client() as client:
+            assert outside.held() == []
+            assert len(refunds(client)) == 1
+
+    def test_a_port_that_is_taken_is_said(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            command = [sys.executable, "-m", "examples.sandbox", "--port", port, "--home", str(tmp_path)]
+            ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+        assert ended.returncode == 1
+        assert "cannot start" in ended.stderr
 
     def test_two_processes_do_not_share_a_home(self, tmp_path: Path) -> None:
         with Outside(tmp_path), pytest.raises(AssertionError, match="in use"):
