@@ -18,7 +18,7 @@
     const t = Math.max(0, Math.floor(ms / 1000));
     const [d, h, m, s] = [Math.floor(t / 86400), Math.floor(t / 3600), Math.floor(t / 60) % 60, t % 60];
     if (t < 60) return unit("seconds", { s });
-    if (t < 3600) return exact ? unit("both", { m, s }) : unit("minutes", { m });
+    if (t < 3600) return exact && s ? unit("both", { m, s }) : unit("minutes", { m });
     return t < 86400 ? unit("hours", { h, m }) : unit("days", { d, h: h % 24 });
   }
   const put = (node, text) => { if (node.textContent !== text) node.textContent = text; };
@@ -206,7 +206,9 @@
       return detail.xhr.status > 0 && detail.xhr.status < 400 && there === notices.dataset.path;
     };
     // A session that ended answers with the sign-in page: that is no notice and must not be placed here.
-    notices.addEventListener("htmx:beforeSwap", (event) => { if (!ok(event.detail)) event.detail.shouldSwap = false; });
+    document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+      if (detail.requestConfig.elt === notices && !ok(detail)) detail.shouldSwap = false;
+    });
     notices.addEventListener("htmx:afterRequest", ({ detail }) => {
       if (!ok(detail)) failing ||= now();
       else {

@@ -22,13 +22,13 @@ _NBSP: Final = "\u00a0"
 
 
 def span(length: timedelta, *, exact: bool = False) -> str:
-    """A duration in words; with `exact` the seconds are kept below an hour. Negative lengths count as zero."""
+    """A duration in words; `exact` keeps the seconds of one below an hour. A negative length counts as zero."""
     total = max(0, int(length.total_seconds()))
     d, h, m, s = total // 86400, total // 3600, total // 60 % 60, total % 60
     if total < 60:
         name, parts = "seconds", {"s": s}
     elif total < 3600:
-        name, parts = ("both", {"m": m, "s": s}) if exact else ("minutes", {"m": m})
+        name, parts = ("both", {"m": m, "s": s}) if exact and s else ("minutes", {"m": m})
     elif total < 86400:
         name, parts = "hours", {"h": h, "m": m}
     else:

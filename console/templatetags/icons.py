@@ -35,11 +35,15 @@ GLYPHS: Final[dict[str, str]] = {
     "no-undo": '<path class="g-line" d="M6.2 2.6 3 5.8l3.2 3.2M3.4 5.8h5.8a3.9 3.9 0 0 1 0 7.8H6.4M2 14.5 14 1.5"/>',
     "arrow": '<path class="g-line" d="M2.5 8h10.2M8.7 4l4 4-4 4"/>',
     "copy": '<path class="g-line" d="M5.5 5.5h8v8h-8zM3.2 10.5h-.7v-8h8v.7"/>',
-    "person": '<circle class="g-line" cx="8" cy="5" r="2.9"/><path class="g-line" d="M2.6 14c.5-3 2.6-4.3 5.4-4.3s4.9 1.3 5.4 4.3"/>',
-    "agent": '<path class="g-line" d="M8 1.6 13.6 4.8v6.4L8 14.4 2.4 11.2V4.8Z"/><path class="g-fill" d="M8 5.8 9.9 8 8 10.2 6.1 8Z"/>',
-    "policy": '<path class="g-line" d="M8 1.6c1.7 1.1 3.5 1.6 5.4 1.7 0 5-1.4 8.7-5.4 11.1-4-2.4-5.4-6.1-5.4-11.1 1.9-.1 3.7-.6 5.4-1.7Z"/>',
+    "person": '<circle class="g-line" cx="8" cy="5" r="2.9"/>'
+    '<path class="g-line" d="M2.6 14c.5-3 2.6-4.3 5.4-4.3s4.9 1.3 5.4 4.3"/>',
+    "agent": '<path class="g-line" d="M8 1.6 13.6 4.8v6.4L8 14.4 2.4 11.2V4.8Z"/>'
+    '<path class="g-fill" d="M8 5.8 9.9 8 8 10.2 6.1 8Z"/>',
+    "policy": '<path class="g-line" d="M8 1.6c1.7 1.1 3.5 1.6 5.4 1.7 '
+    "0 5-1.4 8.7-5.4 11.1-4-2.4-5.4-6.1-5.4-11.1 1.9-.1 3.7-.6 5.4-1.7Z"/>',
     "external": '<path class="g-line" d="M9 2h5v5M13.6 2.4 7.4 8.6M11.5 9.5V14H2V4.5h4.5"/>',
-    "console": '<rect class="g-line" x="1.6" y="2.6" width="12.8" height="10.8"/><path class="g-line" d="m4.4 6 2.2 2-2.2 2M8.4 10.4h3"/>',
+    "console": '<rect class="g-line" x="1.6" y="2.6" width="12.8" height="10.8"/>'
+    '<path class="g-line" d="m4.4 6 2.2 2-2.2 2M8.4 10.4h3"/>',
 }
 
 

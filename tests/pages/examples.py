@@ -138,17 +138,29 @@ HANDOFF: Final[list[dict[str, Any]]] = [
             {"by": "Original, Ana", "at": ago(94), "text": "Refund customers charged twice in batch 2291"},
         ],
     },
-    {"key": "constraints", "mark": "ok", "text": "2 in force.", "url": "#constraints", "url_label": "Constraints"},
-    {"key": "obligations", "mark": "attention", "text": "1 open, due in 18 min: tell Acme GmbH about the refund."},
+    {"key": "constraints", "mark": "ok", "text": "2 in force.", "url": "/c", "url_label": "Constraints"},
+    {
+        "key": "obligations",
+        "mark": "attention",
+        "text": "1 open, due in 18 min: tell Acme GmbH about the refund.",
+    },
     {"key": "last_confirmed", "mark": "ok", "text": "E-6 refund order-1041, receipt rf_9a31, 07:01:12 UTC."},
-    {"key": "pending", "mark": "unknown", "text": "1 unknown (E-7), 1 planned and not sent (E-8), 0 in flight."},
+    {
+        "key": "pending",
+        "mark": "unknown",
+        "text": "1 unknown (E-7), 1 planned and not sent (E-8), 0 in flight.",
+    },
     {"key": "observations", "mark": "attention", "text": "2 used, 1 too old (O-2)."},
     {"key": "next", "mark": "next", "text": "Reconcile E-7 (above)."},
 ]
 
 WHO: Final[list[dict[str, Any]]] = [
     {"action": "Reconcile E-7", "you": True, "url": f"/runs/{RUN}/effects/7/reconcile/"},
-    {"action": "Approve plan v5", "you": False, "text": "Not you: you lack the right “approve plans”. Can: Kim, Mia."},
+    {
+        "action": "Approve plan v5",
+        "you": False,
+        "text": "Not you: you lack the right “approve plans”. Can: Kim, Mia.",
+    },
     {"action": "Cancel", "you": True, "url": f"/runs/{RUN}/stop/"},
 ]
 
@@ -164,8 +176,23 @@ NEXT: Final[dict[str, Any]] = {
 }
 
 TIMELINE: Final[list[dict[str, Any]]] = [
-    {"seq": 43, "at": ago(41), "kind": "system", "actor": "sweep", "text": "needs a person: effect_unknown", "url": "#"},
-    {"seq": 39, "at": ago(42), "kind": "worker", "actor": "worker 3", "text": HOSTILE, "detail": '{"a": 1}', "url": "#"},
+    {
+        "seq": 43,
+        "at": ago(41),
+        "kind": "system",
+        "actor": "sweep",
+        "text": "needs a person: effect_unknown",
+        "url": "#",
+    },
+    {
+        "seq": 39,
+        "at": ago(42),
+        "kind": "worker",
+        "actor": "worker 3",
+        "text": HOSTILE,
+        "detail": '{"a": 1}',
+        "url": "#",
+    },
     {"seq": 12, "at": ago(900), "kind": "person", "actor": "Kim", "text": "approved plan v4", "url": "#"},
 ]
 
@@ -241,7 +268,13 @@ RUN_PAGE: Final[dict[str, Any]] = {
         }
     ],
     "obligations": [
-        {"id": "B-1", "text": "Tell Acme GmbH", "due_at": ago(-18), "opened_at": ago(60), "state_note": "open"}
+        {
+            "id": "B-1",
+            "text": "Tell Acme GmbH",
+            "due_at": ago(-18),
+            "opened_at": ago(60),
+            "state_note": "open",
+        }
     ],
     "approvals": APPROVALS,
     "claim": HOSTILE,
@@ -272,7 +305,12 @@ REVIEW: Final[dict[str, Any]] = {
             "key": KEY,
             "key_note": "same as the first attempt: a late arrival cannot double it",
             "expects": [
-                {"resource": "order:1042", "version": '"W/91"', "read_at": ago(13), "limit": timedelta(minutes=15)}
+                {
+                    "resource": "order:1042",
+                    "version": '"W/91"',
+                    "read_at": ago(13),
+                    "limit": timedelta(minutes=15),
+                }
             ],
             "if_fails": "Stop and hand over.",
         },
@@ -283,7 +321,10 @@ REVIEW: Final[dict[str, Any]] = {
             "system": "tickets",
             "reversible": True,
             "undo": "can be reopened",
-            "arguments": [{"path": "ticket", "value": '"T-5512"'}, {"path": "text", "value": '"已为客户退款 1240.00 EUR"'}],
+            "arguments": [
+                {"path": "ticket", "value": '"T-5512"'},
+                {"path": "text", "value": '"已为客户退款 1240.00 EUR"'},
+            ],
             "operation_id": "close:T-5512",
             "key": KEY,
             "expects": [],
@@ -343,7 +384,12 @@ RECONCILE: Final[dict[str, Any]] = {
             "evidence_seq": 44,
             "raw": '{"matches": []}',
         },
-        {"at": ago(30), "by": "sweep", "failed": "We could not ask payments (503 after 0.1 s).", "evidence_seq": 42},
+        {
+            "at": ago(30),
+            "by": "sweep",
+            "failed": "We could not ask payments (503 after 0.1 s).",
+            "evidence_seq": 42,
+        },
     ],
     "may_conclude": True,
     "outcomes": [
@@ -390,8 +436,19 @@ INBOX: Final[dict[str, Any]] = {
     "counts": [
         {"key": "all", "label": "All", "url": "?view=all", "count": 3, "current": True},
         {"key": "unknown", "label": "Unknown outcome", "url": "?view=unknown", "count": 1, "current": False},
-        {"key": "needs_human", "label": "Needs a person", "url": "?view=needs_human", "count": None, "current": False},
-        {"key": "waiting_approval", "label": "Waiting for approval", "url": "?view=waiting_approval", "count": 1},
+        {
+            "key": "needs_human",
+            "label": "Needs a person",
+            "url": "?view=needs_human",
+            "count": None,
+            "current": False,
+        },
+        {
+            "key": "waiting_approval",
+            "label": "Waiting for approval",
+            "url": "?view=waiting_approval",
+            "count": 1,
+        },
     ],
     "filters": {"mine": True},
     "agents": ["refunds", "invoices"],
@@ -399,14 +456,26 @@ INBOX: Final[dict[str, Any]] = {
         {
             "risk": "critical",
             "runs": [
-                _row(4, "unknown", "Refund duplicate charges, batch 2291", "1 effect has no receipt.", "Reconcile E-7")
+                _row(
+                    4,
+                    "unknown",
+                    "Refund duplicate charges, batch 2291",
+                    "1 effect has no receipt.",
+                    "Reconcile E-7",
+                )
             ],
         },
         {
             "risk": "high",
             "runs": [
                 {
-                    **_row(1, "waiting_approval", "Refund order 1051", "1 step cannot be undone.", "Review plan v5"),
+                    **_row(
+                        1,
+                        "waiting_approval",
+                        "Refund order 1051",
+                        "1 step cannot be undone.",
+                        "Review plan v5",
+                    ),
                     "working": {"name": "Kim", "at": ago(3)},
                 }
             ],
@@ -415,7 +484,13 @@ INBOX: Final[dict[str, Any]] = {
             "risk": "medium",
             "runs": [
                 {
-                    **_row(6, "needs_human", "清理重复的供应商记录（第 12 批）", "order:1042 changed 3 times.", "Look"),
+                    **_row(
+                        6,
+                        "needs_human",
+                        "清理重复的供应商记录（第 12 批）",
+                        "order:1042 changed 3 times.",
+                        "Look",
+                    ),
                     "next": {"label": "Replan", "url": None},
                     "watching": "you lack the right “operate runs”",
                 }
@@ -431,7 +506,10 @@ INBOX: Final[dict[str, Any]] = {
 
 WRONG: Final[list[dict[str, str]]] = [
     {"field": "decision", "message": "Choose what you decide."},
-    {"field": "reason", "message": "Enter a reason of at least 10 characters. The next operator will read it."},
+    {
+        "field": "reason",
+        "message": "Enter a reason of at least 10 characters. The next operator will read it.",
+    },
     {"field": "phrase", "message": "The phrase does not fit: type 1240.00 Acme GmbH."},
 ]
 
@@ -448,7 +526,15 @@ EVENTS: Final[dict[str, Any]] = {
             "previous": DIGEST,
             "body": '{\n  "text": "' + HOSTILE + '"\n}',
         },
-        {"seq": 37, "at": ago(43), "type": "NoteErased", "actor": "Ana", "hash": DIGEST, "previous": DIGEST, "body": None},
+        {
+            "seq": 37,
+            "at": ago(43),
+            "type": "NoteErased",
+            "actor": "Ana",
+            "hash": DIGEST,
+            "previous": DIGEST,
+            "body": None,
+        },
     ],
     "types": ["EffectIntended", "EffectSent"],
     "verified": "The chain of hashes is whole up to event 43.",
@@ -483,7 +569,15 @@ PLAN: Final[dict[str, Any]] = {
 AUDIT: Final[dict[str, Any]] = {
     **SHELL,
     "entries": [
-        {"at": ago(1), "actor": "Kim", "kind": "person", "did": "approved plan v5", "subject": RUN, "url": "#", "result": "recorded"},
+        {
+            "at": ago(1),
+            "actor": "Kim",
+            "kind": "person",
+            "did": "approved plan v5",
+            "subject": RUN,
+            "url": "#",
+            "result": "recorded",
+        },
         {
             "at": ago(2),
             "actor": "Lin",
@@ -546,7 +640,11 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "approvals": [],
             "who": [],
             "claim": None,
-            "result": {"text": "You approved plan v5.", "at": ago(0.1), "detail": "Execution has not started."},
+            "result": {
+                "text": "You approved plan v5.",
+                "at": ago(0.1),
+                "detail": "Execution has not started.",
+            },
         },
     ),
     "review": ("runs/review.html", REVIEW),
@@ -573,12 +671,23 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "start": ("runs/start.html", START),
     "handoff": (
         "runs/handoff.html",
-        {**RUN_PAGE, "notices_url": None, "unknown": [UNKNOWN], "printed": {"by": "Lin", "at": NOW, "url": "http://h/r/"}},
+        {
+            **RUN_PAGE,
+            "notices_url": None,
+            "unknown": [UNKNOWN],
+            "printed": {"by": "Lin", "at": NOW, "url": "http://h/r/"},
+        },
     ),
     "audit": ("console/audit.html", AUDIT),
-    "login": ("registration/login.html", {"now": NOW, "form": {"username": {"value": "lin"}}, "next": "/runs/x/"}),
+    "login": (
+        "registration/login.html",
+        {"now": NOW, "form": {"username": {"value": "lin"}}, "next": "/runs/x/"},
+    ),
     "error-400": ("errors/400.html", {"now": NOW, "incident_id": "8f3a1b2c"}),
-    "error-403": ("errors/403.html", {"now": NOW, "incident_id": "8f3a1b2c", "detail": "You cannot approve.", "who_can": "Kim"}),
+    "error-403": (
+        "errors/403.html",
+        {"now": NOW, "incident_id": "8f3a1b2c", "detail": "You cannot approve.", "who_can": "Kim"},
+    ),
     "error-404": ("errors/404.html", {"now": NOW, "incident_id": "8f3a1b2c", "id": "run_XX"}),
     "error-409": ("errors/409.html", {"now": NOW, "incident_id": "8f3a1b2c", "conflict": CONFLICT}),
     "error-422": ("errors/422.html", {"now": NOW, "incident_id": "8f3a1b2c"}),
