@@ -236,12 +236,10 @@ def _decoded(run_id: str, seq: int, type_: str, version: int, body: str | None) 
 
 
 def chain_problem(run_id: str) -> str:
-    """What is wrong with the run's hash chain, or nothing. Erased bodies are checked by their digest alone.
-    """
+    """What is wrong with the run's hash chain, or nothing. Erased bodies are checked by their digest alone."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT seq, type, version, at, state_before, state_after, body, body_digest, actor_kind,
-            actor_id, "
+            "SELECT seq, type, version, at, state_before, state_after, body, body_digest, actor_kind, actor_id, "
             "actor_name, previous, hash FROM runs_event WHERE run_id = %s ORDER BY seq",
             [run_id],
         )

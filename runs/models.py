@@ -33,7 +33,7 @@ class Agent(models.Model):
 
     class Meta:
         default_permissions = ()
-        permissions = [(right.value, right.value) for right in Right]
+        permissions = tuple((right.value, right.value) for right in Right)
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "name"], name="runs_agent_once"),
             models.CheckConstraint(condition=Q(name__regex=ID_PATTERN), name="runs_agent_name_plain"),

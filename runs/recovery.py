@@ -285,7 +285,7 @@ def sweep() -> int:
 def live_serves() -> set[str]:
     """The queues that some worker heard of within the version's grace reads."""
     grace = settings.HANDOFF_DURATIONS.version_grace
-    with connection.cursor() as cursor:
+    with _sql() as cursor:
         cursor.execute(
             "SELECT unnest(serves) FROM runs_worker WHERE last_seen_at > handoff_now() - %s", [grace]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from runs import engine, recovery
+from runs import engine, heartbeat, recovery
 
 
 @shared_task(name="runs.advance")
@@ -17,3 +17,6 @@ def advance(run_id: str, **_: object) -> None:
 def sweep(**_: object) -> None:
     """Wake every run whose time has come."""
     recovery.sweep()
+
+
+__all__ = ["advance", "heartbeat", "sweep"]

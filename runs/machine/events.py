@@ -398,17 +398,41 @@ class RunSucceeded(Event, frozen=True, kw_only=True):
     """Every step done, every postcondition true, no obligation open, nothing in flight or unknown."""
 
 
-VERSIONS: dict[type[Event], int] = {
-    cls: 1
-    for cls in (
-        RunStarted, ObservationRecorded, AttemptFailed, ProposalRefused, PlanProposed, ApprovalRequested,
-        PlanApprovedByPolicy, ApprovalGiven, PlanApproved, PlanRejected, ChangesAsked, ApprovalVoided,
-        ApprovalExpired,
-        PlanVoided, RevalidationPassed, RevalidationRefused, EffectIntended, EffectSent, EffectAnswered,
-        OutcomeUnknown, ReceiptStored, EffectQueried, EffectReconciled, EvidenceKept, HumanNeeded, RunResumed,
-        ReplanOrdered, CancelRequested, CancelBegan, RunCancelled, RunSucceeded,
-    )
-}  # fmt: skip
+ALL: tuple[type[Event], ...] = (
+    RunStarted,
+    ObservationRecorded,
+    AttemptFailed,
+    ProposalRefused,
+    PlanProposed,
+    ApprovalRequested,
+    PlanApprovedByPolicy,
+    ApprovalGiven,
+    PlanApproved,
+    PlanRejected,
+    ChangesAsked,
+    ApprovalVoided,
+    ApprovalExpired,
+    PlanVoided,
+    RevalidationPassed,
+    RevalidationRefused,
+    EffectIntended,
+    EffectSent,
+    EffectAnswered,
+    OutcomeUnknown,
+    ReceiptStored,
+    EffectQueried,
+    EffectReconciled,
+    EvidenceKept,
+    HumanNeeded,
+    RunResumed,
+    ReplanOrdered,
+    CancelRequested,
+    CancelBegan,
+    RunCancelled,
+    RunSucceeded,
+)
+#: Each type's version, as it is written now.
+VERSIONS: dict[type[Event], int] = dict.fromkeys(ALL, 1)
 TYPES: dict[str, type[Event]] = {cls.__name__: cls for cls in VERSIONS}
 
 

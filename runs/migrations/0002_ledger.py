@@ -82,7 +82,7 @@ CREATE FUNCTION handoff_append(
 ) RETURNS TABLE (refused text, detail jsonb, head bytea) LANGUAGE plpgsql AS $$
 DECLARE
   run record;
-  found jsonb;
+  obstacle jsonb;
   moved runs_run;
   previous bytea;
   next bytea;
@@ -102,9 +102,9 @@ BEGIN
     RETURN QUERY SELECT 'clock', to_jsonb(greatest(handoff_now(), run.at)), NULL::bytea; RETURN;
   END IF;
   IF p_guard IS NOT NULL THEN
-    found := handoff_guard(p_tenant, run.lineage, p_run, p_guard);
-    IF found IS NOT NULL THEN
-      RETURN QUERY SELECT found->>'refused', found, NULL::bytea; RETURN;
+    obstacle := handoff_guard(p_tenant, run.lineage, p_run, p_guard);
+    IF obstacle IS NOT NULL THEN
+      RETURN QUERY SELECT obstacle->>'refused', obstacle, NULL::bytea; RETURN;
     END IF;
   END IF;
   previous := run.head;

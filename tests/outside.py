@@ -1,0 +1,197 @@
+"""An outside world in memory, with state, and an agent that acts on it: the one border at which tests use a fake.
+
+`World` holds what was really executed, per operation id, and what the next calls shall do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from approvals.policy import ApprovalRule, RulePolicy
+from runs.agents import Agent, Constraint, Decline, Plan, Promise, Proposal, Read, Step, View
+from runs.tools import (
+    Ambiguous,
+    Answer,
+    Arguments,
+    Call,
+    Executed,
+    Found,
+    Match,
+    Reading,
+    ReadingTool,
+    Refused,
+    Unreadable,
+    WritingTool,
+)
+
+
+@dataclass
+class World:
+    """What is outside. `before_call` and `after_call` run around each execution: a test may raise or kill there."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    executed: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    outage: str = ""
+    answers: list[str] = field(default_factory=list)  #: for the next calls: lost, refused, silent
+    unreadable: str = ""
+    hook: Callable[[str], None] | None = None
+    visible: bool = True
+
+    def reset(self) -> None:
+        """A new world."""
+        self.__init__()  # type: ignore[misc]
+
+    def times(self, operation_id: str) -> int:
+        """How often this was really executed."""
+        return sum(done == operation_id for done, _, _ in self.executed)
+
+
+WORLD = World()
+
+
+class OrderArguments(Arguments):
+    order: str
+
+
+class LookUp(ReadingTool):
+    name = "look_up"
+    system = "shop"
+    schema = OrderArguments
+    half_life = timedelta(minutes=10)
+
+    def read(self, arguments: Mapping[str, Any], *, timeout: timedelta) -> Reading:
+        if WORLD.unreadable:
+            raise Unreadable(WORLD.unreadable)
+        order = arguments["order"]
+        version = WORLD.versions.get(order, "v1")
+        return Reading(value={"order": order, "version": version}, resource=f"order:{order}", version=version)
+
+
+class PayArguments(Arguments):
+    order: str
+    amount: str
+
+
+class Pay(WritingTool):
+    name = "pay"
+    system = "bank"
+    schema = PayArguments
+    reversible = False
+    queryable = True
+    idempotency_retention: ClassVar[timedelta | None] = timedelta(hours=1)
+
+    @property
+    def account(self) -> str:
+        return "acct"
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"pay:{arguments['order']}"
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        return f"pay {arguments['amount']} EUR for order {arguments['order']}"
+
+    def confirm_phrase(self, arguments: Mapping[str, Any]) -> str:
+        return f"{arguments['amount']} {arguments['order']}"
+
+    def cost(self, arguments: Mapping[str, Any]) -> Decimal | None:
+        return Decimal(arguments["amount"])
+
+    def call(self, call: Call) -> Answer:
+        WORLD.calls.append(call.operation_id)
+        if WORLD.hook:
+            WORLD.hook("before")
+        what = WORLD.answers.pop(0) if WORLD.answers else ""
+        if what == "refused":
+            return Refused(detail="the bank says no", evidence={"error": "no"})
+        if what == "silent":
+            return Ambiguous(detail="timed out")
+        if not any(key == call.key for _, key, _ in WORLD.executed):
+            WORLD.executed.append((call.operation_id, call.key, dict(call.arguments)))
+        if WORLD.hook:
+            WORLD.hook("after")
+        if what == "lost":
+            return Ambiguous(detail="the connection ended")
+        return Executed(reference=f"ref-{call.operation_id}", account="acct", evidence=dict(call.arguments))
+
+    def query(self, call: Call) -> Found | Ambiguous:
+        WORLD.queries.append(call.operation_id)
+        if WORLD.outage:
+            return Ambiguous(detail=WORLD.outage)
+        shown = [x for x in WORLD.executed if x[0] == call.operation_id and WORLD.visible]
+        matches = tuple(
+            Match(
+                reference=f"ref-{i}", operation_id=i, key=key, account="acct", final=True, arguments=arguments
+            )
+            for i, key, arguments in shown
+        )
+        return Found(matches=matches, account="acct", evidence=[dict(a) for _, _, a in shown])
+
+    def postcondition(self, arguments: Mapping[str, Any], evidence: Any) -> str | None:
+        shown = evidence[0] if isinstance(evidence, list) else evidence
+        return None if shown["amount"] == arguments["amount"] else "another amount was paid"
+
+
+class Tell(Pay):
+    """A second effect, reversible, that discharges the promise the first one opened."""
+
+    name = "tell"
+    system = "mail"
+    reversible = True
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"tell:{arguments['order']}"
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        return f"tell the supplier about order {arguments['order']}"
+
+
+class Payer:
+    """Reads the order, then pays and tells. Declines where its input says so."""
+
+    def propose(self, view: View) -> Proposal:
+        if view.input.get("decline"):
+            return Decline(reason=str(view.input["decline"]))
+        order, amount = str(view.input["order"]), str(view.input["amount"])
+        look = Read(tool="look_up", arguments={"order": order})
+        if view.observed("look_up", {"order": order}) is None:
+            return look
+        arguments = {"order": order, "amount": amount}
+        return Plan(
+            steps=(
+                Step(name=f"pay:{order}", tool="pay", arguments=arguments, rests_on=(look,)),
+                Step(name=f"tell:{order}", tool="tell", arguments=arguments),
+            ),
+            promises=(
+                Promise(text=f"tell the supplier of {order}", after=f"pay:{order}", by=f"tell:{order}"),
+            ),
+            claim="This looks right.",
+        )
+
+
+POLICY = RulePolicy(
+    version="1",
+    rules=(
+        ApprovalRule(
+            name="from 100 EUR", applies=lambda step: (step.cost or Decimal()) >= 100 and not step.reversible
+        ),
+    ),
+)
+PAYER = Agent(
+    name="payer",
+    version="1",
+    title="Payer",
+    planner=Payer(),
+    tools=(LookUp(), Pay(), Tell()),
+    policy=POLICY,
+    constraints=(
+        Constraint(
+            text="Pay only open orders.", source_kind="configuration", source_ref="payer", source_version="1"
+        ),
+    ),
+)

@@ -1,0 +1,31 @@
+"""A house of people and a world outside, for every test about runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from runs import agents
+from runs.models import Run
+from tests.outside import WORLD, World
+from tests.people import House, assert_replays, build_house
+
+
+@pytest.fixture
+def world(settings: Settings) -> Iterator[World]:
+    """An outside world where nothing has happened, and the agent that acts on it."""
+    settings.HANDOFF_AGENTS = ["tests.outside:PAYER"]
+    agents.registered.cache_clear()
+    WORLD.reset()
+    yield WORLD
+    agents.registered.cache_clear()
+
+
+@pytest.fixture
+def house(live_db: object, world: World) -> Iterator[House]:
+    """The people, the agent, and at the end the replay check on every run."""
+    yield build_house()
+    for run in Run.objects.filter(seq__gt=0):
+        assert_replays(run)
