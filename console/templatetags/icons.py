@@ -40,7 +40,7 @@ GLYPHS: Final[dict[str, str]] = {
     "agent": '<path class="g-line" d="M8 1.6 13.6 4.8v6.4L8 14.4 2.4 11.2V4.8Z"/>'
     '<path class="g-fill" d="M8 5.8 9.9 8 8 10.2 6.1 8Z"/>',
     "policy": '<path class="g-line" d="M8 1.6c1.7 1.1 3.5 1.6 5.4 1.7 '
-    "0 5-1.4 8.7-5.4 11.1-4-2.4-5.4-6.1-5.4-11.1 1.9-.1 3.7-.6 5.4-1.7Z"/>',
+    '0 5-1.4 8.7-5.4 11.1-4-2.4-5.4-6.1-5.4-11.1 1.9-.1 3.7-.6 5.4-1.7Z"/>',
     "external": '<path class="g-line" d="M9 2h5v5M13.6 2.4 7.4 8.6M11.5 9.5V14H2V4.5h4.5"/>',
     "console": '<rect class="g-line" x="1.6" y="2.6" width="12.8" height="10.8"/>'
     '<path class="g-line" d="m4.4 6 2.2 2-2.2 2M8.4 10.4h3"/>',
