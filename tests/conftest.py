@@ -7,4 +7,15 @@ from tests.fixtures.clock import clock
 from tests.fixtures.database import live_db, migrated_db, test_servers
 from tests.fixtures.processes import broker, web, workers
 
-__all__ = ["broker", "browser", "clock", "live_db", "migrated_db", "open_page", "page", "test_servers", "web", "workers"]
+__all__ = [
+    "broker",
+    "browser",
+    "clock",
+    "live_db",
+    "migrated_db",
+    "open_page",
+    "page",
+    "test_servers",
+    "web",
+    "workers",
+]

@@ -20,7 +20,7 @@ OPERATOR = (
     Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
 )  # fmt: skip
 APPROVER = (Right.VIEW_RUNS, Right.APPROVE_PLANS)
-PASSWORD = "correct horse"  # noqa: S105
+PASSWORD = "correct horse"
 
 
 @dataclass

@@ -109,12 +109,13 @@ class Child:
         limit = self.program.patience if seconds is None else seconds
         came = wait_until(lambda: not self.running() or self.program.ready(self), seconds=limit, every=0.05)
         if not came or not self.running():
-            ended = (
-                f"ended with {self.process.returncode}"
-                if self.process and not self.running()
-                else "is not ready"
-            )
-            raise DidNotStart(f"{self.program.name} {ended}; its log says why: {self.log}")
+            code = self.process.returncode if self.process and not self.running() else None
+            ended = "is not ready" if code is None else f"ended with {code}"
+            raise DidNotStart(f"{self.program.name} {ended}; its log is {self.log}\n{self._last_lines()}")
+
+    def _last_lines(self) -> str:
+        """The end of the log: most often it says at once what is wrong."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-8:])
 
     def announced(self) -> bool:
         """True once the process wrote its own pid into the ready file."""
