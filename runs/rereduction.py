@@ -14,7 +14,7 @@ from approvals.models import Decision, Request
 from runs.ledger import chain_problem, load
 from runs.machine import projection
 from runs.machine import state as s
-from runs.models import Constraint, Effect, Observation, Obligation, PlanVersion, Run
+from runs.models import Constraint, Effect, Obligation, Observation, PlanVersion, Run
 
 _TABLES: dict[str, tuple[type[Model], str]] = {
     "effects": (Effect, "number"),
