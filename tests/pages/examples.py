@@ -11,6 +11,8 @@ KEY: Final = "9c41d2aa51c0de77f0c3a1d2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c407aa"
 RUN: Final = "run_7QK2XHB0M9FD"
 HOSTILE: Final = "duplicate\u200b, \u202ecapped <img src=x onerror=alert(1)> שלום 重复"
 
+OVERLONG: Final = "x" * 2000 + "e\u0301\u0301\u0301" * 20
+
 
 def ago(minutes: float) -> datetime:
     return NOW - timedelta(minutes=minutes)
@@ -645,6 +647,17 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
                 "at": ago(0.1),
                 "detail": "Execution has not started.",
             },
+        },
+    ),
+    "run-overlong": (
+        "runs/run.html",
+        {
+            **RUN_PAGE,
+            "run": {**RUN_FACTS, "title": OVERLONG},
+            "effects": [{**UNKNOWN, "title": OVERLONG, "operation_id": OVERLONG, "state_note": OVERLONG}],
+            "who": [{"action": OVERLONG, "you": False, "text": OVERLONG}],
+            "next": {**NEXT, "why": OVERLONG},
+            "claim": OVERLONG,
         },
     ),
     "review": ("runs/review.html", REVIEW),

@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.urls import path
 from django.utils.csp import build_policy
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django import Settings
 
 from console.templatetags import labels
@@ -50,6 +50,11 @@ def barriers(page: Page, **options: Any) -> list[tuple[str, list[str]]]:
         page.evaluate(AXE_SCRIPT)
     found = page.evaluate("options => axe.run(options)", {**options, "resultTypes": ["violations"]})
     return [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]]
+
+
+def complaint(said: ConsoleMessage) -> bool:
+    """Whether the browser complains of the page; not where a test lets the poll fail."""
+    return said.type == "error" and "503" not in said.text
 
 
 class Server(ThreadingHTTPServer):
@@ -129,7 +134,7 @@ def opened(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda said: errors.append(said.text) if complaint(said) else None)
         page.goto(f"/{name}/")
         return page
 
@@ -146,6 +151,7 @@ def test_no_page_has_a_barrier_in_either_theme_or_on_a_narrow_screen(
 ) -> None:
     page = opened(name)
 
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 1280
     assert barriers(page, runOnly=WCAG) == []
     page.emulate_media(color_scheme="dark")
     assert barriers(page, runOnly=["color-contrast"]) == []
@@ -306,6 +312,29 @@ def test_the_sign_in_page_is_never_taken_for_news(opened: Callable[..., Page], s
 
     assert page.locator("form.signin").count() == 0
     assert "Up to date with version 43" in page.get_by_test_id("change-banner").inner_text()
+
+
+@pytest.mark.browser
+def test_a_page_that_hears_nothing_says_lost_and_stops_counting(
+    opened: Callable[..., Page], server: Server
+) -> None:
+    page = opened("review")
+    page.clock.install()
+    page.goto("/review/")
+    server.notices = (503, "")
+    live = page.get_by_test_id("live-status")
+
+    for _step in range(40):
+        page.clock.run_for(1000)
+    live.get_by_text("Data may be old.").wait_for()
+    left = page.locator(".countdown").inner_text()
+    page.clock.run_for(5000)
+
+    assert page.locator(".countdown").inner_text() == left
+    assert page.get_by_text("We cannot check for changes right now.").is_visible()
+    server.notices = (204, "")
+    page.clock.run_for(5000)
+    live.get_by_text("Live").wait_for()
 
 
 @pytest.mark.browser
