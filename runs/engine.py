@@ -260,6 +260,14 @@ def _send_refused(held: Held, refused: SendRefused) -> bool:
             )
         )
         return False
+    held.refused_sends += 1
+    if held.refused_sends > recovery.REFUSED_SENDS:
+        held.decide(
+            lambda state, now: decide.human(
+                "no_progress", subject=refused.check, evidence=str(refused.detail)
+            )
+        )
+        return False
     return _revalidate(held)
 
 

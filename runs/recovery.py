@@ -39,6 +39,10 @@ UNREADABLE_PAUSE = timedelta(seconds=60)
 #: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
 EVIDENCE_PATIENCE = timedelta(seconds=60)
 SWEEP_AT_MOST = 1000
+#: How often the clock is read anew for one decision; a machine that is slower than that every time gives up.
+CLOCK_READS = 3
+#: Sends that their own transaction refused although revalidation let them pass, before a person is asked.
+REFUSED_SENDS = 3
 Decider = Callable[[s.RunState, datetime], Sequence[e.Event]]
 
 _CLAIM = """
@@ -67,6 +71,7 @@ class Held:
     agent: agents.Agent
     clock: Clock
     first_seq: int = field(init=False)
+    refused_sends: int = 0
 
     def __post_init__(self) -> None:
         self.first_seq = self.state.seq
@@ -91,11 +96,12 @@ class Held:
     def decide(self, decider: Decider, *, lease: timedelta | None = None, guard: Guard | None = None) -> None:
         """Append what follows from the state now. Raises ledger.AppendRefused, but for a clock that moved."""
         lease = max(lease or timedelta(), settings.HANDOFF_DURATIONS.lease)
-        try:
-            self._write(decider, self.token, lease, guard)
-        except ClockMoved:
-            self.clock.read()
-            self._write(decider, self.token, lease, guard)
+        for _ in range(CLOCK_READS):
+            try:
+                return self._write(decider, self.token, lease, guard)
+            except ClockMoved:
+                self.clock.read()
+        return self._write(decider, self.token, lease, guard)
 
     def _write(
         self, decider: Decider, token: int | None, lease: timedelta | None, guard: Guard | None
