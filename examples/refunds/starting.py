@@ -1,0 +1,67 @@
+"""Starts one run for each order of a CSV: all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from accounts.models import User
+from examples.refunds.agent import REFUNDS
+from examples.refunds.csvfile import OrderRow, read_orders
+from runs.actions import AlreadyStarted, start_run
+from runs.models import Agent, Run
+
+#: Said after so many rows: often enough to see that it moves, seldom enough to cost nothing.
+TOLD_EVERY = 250
+Told = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The runs that were started, in the file's order, and how many rows had a run from before."""
+
+    runs: tuple[Run, ...]
+    already: int
+
+
+def start_from_csv(
+    *, data: bytes, agent: Agent, creator: User, principal: User, told: Told | None = None
+) -> Started:
+    """Start a run for each row that has none yet. `told` hears how many rows of how many are done.
+
+    Raises csvfile.CsvRefused with the rows at fault; then no run was started. All are started in one
+    transaction.
+    """
+    rows = read_orders(data)
+    runs: list[Run] = []
+    with transaction.atomic():
+        known = _known(agent, rows)
+        for done, row in enumerate(rows, start=1):
+            if row.start_key not in known and (run := _start(row, agent, creator, principal)):
+                runs.append(run)
+            if told and (done % TOLD_EVERY == 0 or done == len(rows)):
+                told(done, len(rows))
+    return Started(runs=tuple(runs), already=len(rows) - len(runs))
+
+
+def _known(agent: Agent, rows: tuple[OrderRow, ...]) -> set[str]:
+    """The start keys that are used already, in one query."""
+    keys = [row.start_key for row in rows]
+    return set(
+        Run.objects.filter(tenant_id=agent.tenant_id, agent=agent, start_key__in=keys).values_list(
+            "start_key", flat=True
+        )
+    )
+
+
+def _start(row: OrderRow, agent: Agent, creator: User, principal: User) -> Run | None:
+    """The run of one row; None where somebody else started it a moment ago."""
+    try:
+        return start_run(
+            agent=agent, version=REFUNDS.version, goal=row.goal, input={**row.as_input()},
+            start_key=row.start_key, creator=creator, principal=principal,
+        )  # fmt: skip
+    except AlreadyStarted:
+        return None
