@@ -1,0 +1,71 @@
+"""How much longer one durable step takes than two bare INSERTs of the same sizes on the same connection.
+
+A durable step is all that stands between two calls of a tool: the receipt of the one, the loop, the send of the
+next, with canonical JSON, key, rights and cheap checks. The two INSERTs are made inside the tool's call, so that
+both are measured under the same conditions, one after the other.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+
+from django.db import connection
+
+from evals.agent import ARGUMENTS_BYTES, NOTHING, RESULT_BYTES
+from evals.figures import Figure
+from evals.people import build_house
+from runs import engine
+from runs.ledger import prepared_cursor
+
+_TABLE = "CREATE TABLE IF NOT EXISTS bench_floor (id bigserial PRIMARY KEY, body text NOT NULL)"
+_INSERT = "INSERT INTO bench_floor (body) VALUES (%s)"
+_BODIES = ("a" * ARGUMENTS_BYTES, "r" * RESULT_BYTES)
+
+
+@dataclass
+class Stopwatch:
+    """Seconds of each step, and of the two INSERTs between each two."""
+
+    steps: list[float] = field(default_factory=list)
+    floors: list[float] = field(default_factory=list)
+    left: float | None = None
+
+    def between(self) -> None:
+        """Called inside each call of the tool: a step has just ended, the next begins when this returns."""
+        entered = perf_counter()
+        if self.left is not None:
+            self.steps.append(entered - self.left)
+        with prepared_cursor() as cursor:
+            began = perf_counter()
+            for body in _BODIES:
+                cursor.execute(_INSERT, (body,), prepare=True)
+        self.left = perf_counter()
+        self.floors.append(self.left - began)
+
+
+def measure(*, rounds: int = 8, steps: int = 250) -> Iterator[Figure]:
+    """The ratio of the medians, the median of all rounds; and what it is the ratio of. The first round warms up."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLE)
+    house = build_house()
+    watches = [_round(house.approved(steps=steps).pk) for _ in range(rounds + 1)][1:]
+    ratios = [median(w.steps) / median(w.floors) for w in watches]
+    yield Figure(name="durable_step_ratio", value=median(ratios), unit="x", target=2.0)
+    yield Figure(name="durable_step_us", value=1e6 * median(t for w in watches for t in w.steps), unit="us")
+    yield Figure(name="two_inserts_us", value=1e6 * median(t for w in watches for t in w.floors), unit="us")
+
+
+def _round(run: str) -> Stopwatch:
+    """One run from its approval to its end."""
+    watch = Stopwatch()
+    NOTHING.between = watch.between
+    gc.collect()
+    try:
+        engine.advance(run)
+    finally:
+        NOTHING.between = lambda: None
+    return watch
