@@ -57,7 +57,7 @@ class Installation:
         if self.sandbox_url:
             known["HANDOFF_PROFILE"] = os.environ.get("HANDOFF_PROFILE", "demo")
             known["HANDOFF_AGENTS"] = os.environ.get("HANDOFF_AGENTS", DEMO_AGENTS)
-            known["HANDOFF_SANDBOX_URL"] = self.sandbox_url
+            known["REFUNDS_SERVICE_URL"] = self.sandbox_url
         return known
 
     def steps(self) -> list[Step]:
