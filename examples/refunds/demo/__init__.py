@@ -1,0 +1,1 @@
+"""The demo: its people, its sign-ins, what to click."""

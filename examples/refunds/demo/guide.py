@@ -1,0 +1,55 @@
+"""What to click in the demo, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from examples.refunds.demo.people import APPROVER, OPERATOR, PEOPLE, SECOND
+
+MANAGE = ".venv/bin/python manage.py"
+
+_STORY = """
+What to do (console: {console}, outside world: {outside}, commands in a second terminal)
+
+ 1. Approve and reject. Sign in as {approver}: the inbox shows the plans from 100 EUR up. Approve some,
+    reject one. A rejected run waits for the operator, who ends it: sign in as {operator}, "Stop this run".
+ 2. Kill a worker in the middle of a refund. On the outside world's page press "Execute the next refund and
+    hold its answer". Approve a plan. As soon as that page lists a held request:
+        {manage} ctl kill worker
+    Nobody has to do anything: the run asks the service what became of the refund and goes on.
+ 3. The same in an outage. Press "The same, and refuse questions", approve a plan, kill the worker. After a
+    minute the run stands first in the inbox. Press "End the outage", sign in as {operator}, open the run,
+    press "Ask again" and record what the service answers.
+ 4. Change an order behind the plan. {manage} ctl stop worker
+    Press "Change" beside an order that waits, approve its plan, then:
+        {manage} ctl start worker
+    The approval is voided, the run page says what changed, and a new version waits for review.
+ 5. Take the right from someone who approved.
+        {manage} ctl stop worker
+    Approve a plan as {approver}, then:
+        {manage} rights withdraw {approver} approve_plans refunds
+        {manage} ctl start worker
+    The approval is voided and the run page names who lost which right; {second} can approve it.
+    {manage} rights grant {approver} approve_plans refunds gives the right back.
+ 6. Count. The outside world's page says how often each refund was executed;
+    {manage} rereduce --check compares every log with the rows beside it.
+"""
+
+
+def guide(*, console: str, outside: str) -> str:
+    """The story's steps, with where to go and what to type."""
+    return _STORY.format(
+        console=console,
+        outside=outside,
+        manage=MANAGE,
+        approver=APPROVER.username,
+        second=SECOND.username,
+        operator=OPERATOR.username,
+    )
+
+
+def sign_ins(passwords: Mapping[str, str], *, file: Path) -> str:
+    """Who signs in with what, as a small table."""
+    lines = [f"  {p.username:<8} {passwords[p.username]:<18} {p.role}, {p.name}" for p in PEOPLE]
+    return "\n".join([f"Sign-ins, kept in {file}:", *lines])
