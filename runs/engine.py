@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.conf import settings
 
 from runs import agents, facts, planning, recovery
-from runs.host import sender, uptime
-from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
+from runs.host import gone, sender, uptime
+from runs.ledger import Guard, LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -204,39 +204,58 @@ def terms_of(tool: WritingTool) -> e.Terms:
         timeout=tool.timeout or default.tool_timeout,
         settle=tool.settle or default.settle,
         patience=tool.patience or default.patience,
+        guarded=tool.guarded,
     )
 
 
 def _send(held: Held) -> bool:
-    """Persist the intent, call, persist the receipt. The window is counted from before the intent was sent."""
-    step = held.state.remaining[0]
+    """Persist the intent of the next step, then call."""
+    state = held.state
+    step = state.remaining[0]
     tool = held.agent.writing(step.tool)
-    terms, account, began = terms_of(tool), tool.account, uptime()
-    guard = facts.guard_of(held.state, held.run, step.system, _operation_id(held.state, step))
-    before = held.state.seq
+    terms, account, me = terms_of(tool), tool.account, sender()
+    operation_id = round_suffix(step.operation_id, state.rounds.get(step.name, 0))
+    earlier = state.by_operation(step.system, operation_id)
+    senders_gone = earlier is not None and all(gone(send.sender) for send in earlier.sends)
+    return _persist_and_call(
+        held,
+        tool,
+        lambda state, now: decide.next_send(
+            state, terms=terms, account=account, sender=me, now=now, senders_gone=senders_gone
+        ),
+        terms,
+        facts.guard_of(state, held.run, step.system, operation_id),
+    )
+
+
+def _resend(held: Held, effect: s.Effect, tool: WritingTool) -> bool:
+    """An unknown effect that the outside cannot be asked about: sent again under its key, with a send's checks."""
+    me = sender()
+    return _persist_and_call(
+        held,
+        tool,
+        lambda state, now: decide.resend_unknown(state, effect.number, sender=me, now=now),
+        effect.terms,
+        facts.guard_of(held.state, held.run, effect.system, effect.operation_id),
+    )
+
+
+def _persist_and_call(
+    held: Held, tool: WritingTool, decider: recovery.Decider, terms: e.Terms, guard: Guard
+) -> bool:
+    """The one place that sends. The window is counted from before the intent's transaction was sent."""
+    began, before = uptime(), held.state.seq
     try:
-        held.decide(
-            lambda state, now: decide.next_send(
-                state, terms=terms, account=account, sender=sender(), now=now
-            ),
-            lease=terms.dispatch_window + terms.timeout,
-            guard=guard,
-        )
+        held.decide(decider, lease=terms.dispatch_window + terms.timeout, guard=guard)
     except SendRefused as refused:
         return _send_refused(held, refused)
     effect = _just_sent(held.state, before)
     if effect is None:
         return True
-    if uptime() - began > terms.dispatch_window:
-        answer: Answer = Ambiguous(detail="the window for the call was over before it began")
-    else:
-        answer = _called(tool, effect, {r.resource: r.version for r in step.rests_on})
-    _received(held, tool, effect, answer)
+    if effect.terms.blind:
+        held.decide(lambda state, now: decide.dispatched(state, effect.number))
+    _received(held, tool, effect, _called(held, tool, effect, began))
     return True
-
-
-def _operation_id(state: s.RunState, step: s.PlanStep) -> str:
-    return round_suffix(step.operation_id, state.rounds.get(step.name, 0))
 
 
 def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
@@ -248,34 +267,26 @@ def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
 
 
 def _send_refused(held: Held, refused: SendRefused) -> bool:
-    """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what
-    follows.
-    """
+    """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what follows."""
     if refused.check == "occupied":
-        held.decide(
-            lambda state, now: decide.occupied(
-                state,
-                holder=f"{refused.detail['run']} E-{refused.detail['effect']}",
-                status=refused.detail["status"],
-            )
-        )
+        holder = f"{refused.detail['run']} E-{refused.detail['effect']}"
+        held.decide(lambda state, now: decide.occupied(state, holder=holder, status=refused.detail["status"]))
         return False
     held.refused_sends += 1
-    if held.refused_sends > recovery.REFUSED_SENDS:
-        held.decide(
-            lambda state, now: decide.human(
-                "no_progress", subject=refused.check, evidence=str(refused.detail)
-            )
-        )
-        return False
-    return _revalidate(held)
+    if held.state.state is s.State.EXECUTING and held.refused_sends <= recovery.REFUSED_SENDS:
+        return _revalidate(held)
+    code = "no_progress" if held.state.state is s.State.EXECUTING else "effect_unknown"
+    held.decide(lambda state, now: decide.human(code, subject=refused.check, evidence=str(refused.detail)))
+    return False
 
 
-def _called(tool: WritingTool, effect: s.Effect, expects: dict[str, str]) -> Answer:
+def _called(held: Held, tool: WritingTool, effect: s.Effect, began: timedelta) -> Answer:
+    """Call, unless the window for it is over. A fault in an adapter says nothing about the outside."""
+    if uptime() - began > effect.terms.dispatch_window:
+        return Ambiguous(detail="the window for the call was over before it began")
     try:
-        return tool.call(recovery.call_of(effect, expects))
+        return tool.call(recovery.call_of(effect, held.state.expected_versions(effect.step)))
     except Exception as error:
-        # A fault in an adapter says nothing about the outside: the effect may have happened.
         log.exception("the tool failed", extra={"tool": tool.name, "effect": effect.number})
         return Ambiguous(detail=f"{type(error).__name__} in the tool {tool.name}")
 
@@ -315,13 +326,16 @@ def _ask(held: Held) -> bool:
         return False
     effect = due[0]
     tool = held.agent.writing(effect.tool)
+    if not effect.terms.queryable:
+        return _resend(held, effect, tool)
     answer, evidence, found = recovery.ask(effect, tool)
     problem = None
     if found and verdict(effect, answer, now).kind is Kind.RECEIPT:
         problem = tool.postcondition(parse_json(effect.arguments), found.evidence)
+    number, senders_gone = effect.number, all(gone(send.sender) for send in effect.sends)
     held.decide(
         lambda state, now: decide.asked(
-            state, effect.number, answer, evidence=evidence, problem=problem, now=now
+            state, number, answer, evidence=evidence, problem=problem, now=now, senders_gone=senders_gone
         )
     )
     return True

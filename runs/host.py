@@ -12,14 +12,16 @@ from pathlib import Path
 from runs.machine.events import Sender
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @cache
 def boot_id() -> str:
-    """The same for every process since this host started, another after each start."""
-    if _BOOT.exists():
-        return _BOOT.read_text().strip()
-    return f"{socket.gethostname()}@{int(time.time() - time.monotonic()) // 60}"
+    """The same for every process that sees the same pids since this host started, another after each start."""
+    if not _BOOT.exists():
+        return f"{socket.gethostname()}@{int(time.time() - time.monotonic()) // 60}"
+    # Containers share the boot and have pids of their own: a pid means something only within its namespace.
+    return f"{_BOOT.read_text().strip()}/{os.readlink(_NAMESPACE)}"
 
 
 def uptime() -> timedelta:
@@ -28,17 +30,36 @@ def uptime() -> timedelta:
     return timedelta(seconds=time.clock_gettime(clock))
 
 
-@cache
 def _started(pid: int) -> str:
-    """When this process started, in ticks since the boot: with boot and pid it names one process for ever."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
+    """When a process started, in ticks since the boot: with boot and pid it names one process for ever.
+
+    Empty where there is no such process, or only its corpse.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return "" if fields[0] in ("Z", "X") else fields[19]
+
+
+def gone(earlier: Sender) -> bool:
+    """Whether that sender is known to be dead: it ran on this boot of this host, and is not here any more."""
+    if earlier.boot != boot_id() or not earlier.started:
+        return False
+    return _started(earlier.pid) != earlier.started
+
+
+@cache
+def _own_start(pid: int) -> str:
+    return _started(pid)
 
 
 def sender() -> Sender:
     """This process, now."""
     pid = os.getpid()
-    return Sender(host=socket.gethostname(), boot=boot_id(), pid=pid, started=_started(pid), uptime=uptime())
+    return Sender(
+        host=socket.gethostname(), boot=boot_id(), pid=pid, started=_own_start(pid), uptime=uptime()
+    )
 
 
 def worker_name() -> str:

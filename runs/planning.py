@@ -125,6 +125,7 @@ def _planned(
         title=tool.describe(arguments),
         reversible=tool.reversible,
         phrase="" if tool.reversible else tool.confirm_phrase(arguments),
+        volatile=tuple(sorted(tool.volatile)),
         cost=None if cost is None else str(cost),
         rests_on=rests,
     )

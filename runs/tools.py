@@ -154,6 +154,9 @@ class WritingTool(Tool):
     timeout: ClassVar[timedelta | None] = None
     settle: ClassVar[timedelta | None] = None
     patience: ClassVar[timedelta | None] = None
+    guarded: ClassVar[bool] = (
+        False  #: each call carries a deadline or precondition that the other side enforces
+    )
     volatile: ClassVar[frozenset[str]] = frozenset()  #: argument names left out of key and digest
 
     @property
@@ -182,7 +185,10 @@ class WritingTool(Tool):
         raise NotImplementedError
 
     def query(self, call: Call) -> Found | Ambiguous:
-        """Ask what became of it, by operation id. Changes nothing outside, may be repeated."""
+        """Ask what became of it, by operation id. Changes nothing outside, may be repeated.
+
+        Never called where `queryable` is False.
+        """
         raise NotImplementedError
 
     def postcondition(self, arguments: Mapping[str, JSON], evidence: JSON) -> str | None:

@@ -151,6 +151,28 @@ class Tell(Pay):
         return f"tell the supplier about order {arguments['order']}"
 
 
+class PayOnce(Pay):
+    """The bank honours no keys, but can be asked."""
+
+    name = "pay_once"
+    idempotency_retention = None
+
+
+class PayByKey(Pay):
+    """The bank cannot be asked, but honours keys."""
+
+    name = "pay_by_key"
+    queryable = False
+
+
+class PayBlind(Pay):
+    """Neither."""
+
+    name = "pay_blind"
+    queryable = False
+    idempotency_retention = None
+
+
 class Payer:
     """Reads the order, then pays and tells. Declines where its input says so."""
 
@@ -164,7 +186,12 @@ class Payer:
         arguments = {"order": order, "amount": amount}
         return Plan(
             steps=(
-                Step(name=f"pay:{order}", tool="pay", arguments=arguments, rests_on=(look,)),
+                Step(
+                    name=f"pay:{order}",
+                    tool=str(view.input.get("tool", "pay")),
+                    arguments=arguments,
+                    rests_on=(look,),
+                ),
                 Step(name=f"tell:{order}", tool="tell", arguments=arguments),
             ),
             promises=(
@@ -187,7 +214,7 @@ PAYER = Agent(
     version="1",
     title="Payer",
     planner=Payer(),
-    tools=(LookUp(), Pay(), Tell()),
+    tools=(LookUp(), Pay(), PayOnce(), PayByKey(), PayBlind(), Tell()),
     policy=POLICY,
     constraints=(
         Constraint(

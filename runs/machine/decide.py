@@ -10,7 +10,7 @@ import msgspec
 from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
-from runs.machine.canonical import canonical, digest, idempotency_key, round_suffix
+from runs.machine.canonical import canonical, digest, idempotency_key, parse, round_suffix
 from runs.machine.revalidate import Facts, failed, report
 from runs.machine.transitions import Decision, Refused, allowed_decisions, allows
 
@@ -142,11 +142,27 @@ def human(code: str, *, subject: str = "", evidence: str = "") -> Events:
 
 def found_open(state: s.RunState) -> Events:
     """What a new holder knows of effects that an earlier one left in flight: nothing."""
-    return tuple(
-        e.OutcomeUnknown(effect=x.number, detail="its holder is gone and stored no receipt")
-        for x in state.open_effects
-        if x.status is s.EffectStatus.IN_FLIGHT
-    )
+    found: Events = ()
+    for effect in state.open_effects:
+        if effect.status is s.EffectStatus.IN_FLIGHT:
+            found += _left_open(effect)
+    return found
+
+
+def _left_open(effect: s.Effect) -> Events:
+    """From outside "not yet called" and "called, no receipt" look the same, unless the tool marks its dispatch."""
+    if effect.terms.blind and effect.dispatched_seq is None:
+        return (e.EffectUnsent(effect=effect.number),)
+    unknown = e.OutcomeUnknown(effect=effect.number, detail="its holder is gone and stored no receipt")
+    return (unknown, *_blind_stops(effect))
+
+
+def _blind_stops(effect: s.Effect) -> Events:
+    """Nobody can be asked about a blind effect, and sending again may do it twice: a person, at once."""
+    if not effect.terms.blind:
+        return ()
+    why = "it can be neither asked about nor sent again"
+    return human("effect_unknown", subject=f"E-{effect.number}", evidence=why)
 
 
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
@@ -253,17 +269,27 @@ def expired(state: s.RunState, now: datetime) -> Events:
     return (e.ApprovalExpired(request=request.id, version=request.version),)
 
 
-def next_send(state: s.RunState, *, terms: e.Terms, account: str, sender: e.Sender, now: datetime) -> Events:
+def next_send(
+    state: s.RunState,
+    *,
+    terms: e.Terms,
+    account: str,
+    sender: e.Sender,
+    now: datetime,
+    senders_gone: bool = False,
+) -> Events:
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
     if state.state is not s.State.EXECUTING or not state.remaining or state.plan is None:
         raise Refused(state.state, "EffectIntended")
     step = state.remaining[0]
     round_ = state.rounds.get(step.name, 0)
     operation_id = round_suffix(step.operation_id, round_)
-    known = [x for x in state.effects.values() if (x.system, x.operation_id) == (step.system, operation_id)]
-    if known:
-        return _send_again(state, known[-1], step, sender, now)
-    key = idempotency_key(run_id=state.identity.run, step=step.name, arguments=step.arguments, round_=round_)
+    if known := state.by_operation(step.system, operation_id):
+        safe = safety.may_resend(known, now, senders_gone=senders_gone)
+        return _send_again(state, known, step, sender, safe)
+    key = idempotency_key(
+        run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
+    )
     intent = e.EffectIntended(
         effect=len(state.effects) + 1, step=step.name, tool=step.tool, system=step.system, account=account,
         operation_id=operation_id, key=key, round=round_, arguments=e.raw(step.arguments),
@@ -272,8 +298,15 @@ def next_send(state: s.RunState, *, terms: e.Terms, account: str, sender: e.Send
     return (intent,)
 
 
+def _bound_arguments(step: s.PlanStep) -> str:
+    """The canonical arguments that a key is of: without those that the tool calls volatile."""
+    if not step.volatile:
+        return step.arguments
+    return canonical({k: v for k, v in parse(step.arguments).items() if k not in step.volatile})
+
+
 def _send_again(
-    state: s.RunState, effect: s.Effect, step: s.PlanStep, sender: e.Sender, now: datetime
+    state: s.RunState, effect: s.Effect, step: s.PlanStep, sender: e.Sender, safe: bool
 ) -> Events:
     """The operation id is known to this run: answered from its receipt, or sent again under the same key."""
     name = f"E-{effect.number}"
@@ -284,11 +317,26 @@ def _send_again(
         plan = state.plan.version if state.plan else 0
         return (e.EffectAnswered(step=step.name, effect=effect.number, plan_version=plan),)
     receipt = effect.receipt
-    if receipt is None or receipt.source != "query":
+    if receipt is None or receipt.source == "call":
         return human("tool_failed", subject=name, evidence=receipt.detail if receipt else "")
-    if receipt.by_person or safety.may_resend(effect, now):
+    if receipt.by_person or receipt.source == "mark" or safe:
         return (e.EffectSent(effect=effect.number, sender=sender),)
-    return human("effect_unknown", subject=name, evidence="its key is no longer honoured")
+    unknown = e.OutcomeUnknown(effect=effect.number, detail="its key is no longer honoured")
+    return unknown, *human("effect_unknown", subject=name, evidence="its key is no longer honoured")
+
+
+def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:
+    """An unknown effect that cannot be asked about but whose key is honoured: sent again under it, or a person."""
+    effect = state.effects[number]
+    if effect.terms.blind or now >= safety.patience_ends(effect) or not safety.may_resend(effect, now):
+        why = effect.unknown_detail or "no receipt came"
+        return human("effect_unknown", subject=f"E-{number}", evidence=why)
+    return (e.EffectSent(effect=number, sender=sender),)
+
+
+def dispatched(state: s.RunState, number: int) -> Events:
+    """The mark just before a blind tool's call; nothing for the others."""
+    return (e.EffectDispatched(effect=number),) if state.effects[number].terms.blind else ()
 
 
 def occupied(state: s.RunState, *, holder: str, status: str) -> Events:
@@ -353,7 +401,8 @@ def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool
 def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
     """The call ended without a clear answer: the outcome is unknown."""
     if state.effects[effect].status is s.EffectStatus.IN_FLIGHT and allows(state.state, e.OutcomeUnknown):
-        return (e.OutcomeUnknown(effect=effect, detail=detail, evidence=e.raw(evidence)),)
+        unknown = e.OutcomeUnknown(effect=effect, detail=detail, evidence=e.raw(evidence))
+        return (unknown, *_blind_stops(state.effects[effect]))
     return (
         e.EvidenceKept(
             effect=effect, executed=None, reference=detail, evidence=e.raw(evidence), source="call",
@@ -386,6 +435,7 @@ def asked(
     evidence: str,
     problem: str | None,
     now: datetime,
+    senders_gone: bool = False,
 ) -> Events:
     """A worker asked: the answer, and what follows from it by the table. `problem` as in `executed`."""
     effect = state.effects[number]
@@ -401,7 +451,7 @@ def asked(
                 source="query", asked=seq, failed=problem,
             )  # fmt: skip
             return queried, receipt, *_failed_postcondition(number, problem)
-        case safety.Kind.NOT_EXECUTED if safety.may_resend(effect, now):
+        case safety.Kind.NOT_EXECUTED if safety.may_resend(effect, now, senders_gone=senders_gone):
             return queried, e.EffectReconciled(
                 effect=number, happened=False, asked=seq, reference="", note=""
             )

@@ -67,6 +67,12 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     timeout: timedelta
     settle: timedelta
     patience: timedelta
+    guarded: bool = False  #: every call carries a deadline or precondition that the other side enforces
+
+    @property
+    def blind(self) -> bool:
+        """Neither to be asked about nor safe to send again: only the mark before the call tells anything."""
+        return not self.queryable and self.retention is None and not self.guarded
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,6 +292,18 @@ class EffectSent(Event, frozen=True, kw_only=True):
     sender: Sender
 
 
+class EffectDispatched(Event, frozen=True, kw_only=True):
+    """The mark of a blind tool: from here on the call may have begun. Without it nothing was sent."""
+
+    effect: int
+
+
+class EffectUnsent(Event, frozen=True, kw_only=True):
+    """The holder is gone and left no mark: this send of a blind tool never began."""
+
+    effect: int
+
+
 class EffectAnswered(Event, frozen=True, kw_only=True):
     """A step whose effect stands already: answered from that receipt, nothing was sent."""
 
@@ -417,6 +435,8 @@ ALL: tuple[type[Event], ...] = (
     RevalidationRefused,
     EffectIntended,
     EffectSent,
+    EffectDispatched,
+    EffectUnsent,
     EffectAnswered,
     OutcomeUnknown,
     ReceiptStored,

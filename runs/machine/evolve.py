@@ -8,7 +8,7 @@ event does to the run's state is the table's; what it does to the parts is one s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -111,6 +111,11 @@ class Draft:
             return False
         self.reasons = tuple(r for r in self.reasons if r.code not in ("effect_unknown", "effect_conflict"))
         return not self.reasons
+
+
+def back_off(times: int) -> timedelta:
+    """How long to wait before the next try, after so many before it: 1 s, 2 s, 4 s … up to a minute."""
+    return timedelta(seconds=min(2 ** min(times, 6), 60))
 
 
 Handler = Callable[[Draft, Any, e.Recorded], None]
@@ -320,8 +325,21 @@ def _sent(draft: Draft, event: e.EffectSent, recorded: e.Recorded) -> None:
     send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
     _set_effect(
         draft, event.effect, status=s.EffectStatus.IN_FLIGHT, receipt=None, unknown_since=None, next_ask_at=None,
-        sends=(*draft.effects[event.effect].sends, send),
+        dispatched_seq=None, sends=(*draft.effects[event.effect].sends, send),
     )  # fmt: skip
+
+
+@_on(e.EffectDispatched)
+def _dispatched(draft: Draft, event: e.EffectDispatched, recorded: e.Recorded) -> None:
+    _set_effect(draft, event.effect, dispatched_seq=recorded.seq)
+
+
+@_on(e.EffectUnsent)
+def _unsent(draft: Draft, event: e.EffectUnsent, recorded: e.Recorded) -> None:
+    receipt = s.Receipt(
+        seq=recorded.seq, at=recorded.at, executed=False, reference="", source="mark", detail="", failed=None
+    )
+    _settle(draft, event.effect, receipt)
 
 
 @_on(e.EffectAnswered)
@@ -331,9 +349,11 @@ def _answered(draft: Draft, event: e.EffectAnswered, recorded: e.Recorded) -> No
 
 @_on(e.OutcomeUnknown)
 def _unknown(draft: Draft, event: e.OutcomeUnknown, recorded: e.Recorded) -> None:
+    effect = draft.effects[event.effect]
+    first = recorded.at if effect.terms.queryable else recorded.at + back_off(len(effect.sends) - 1)
     _set_effect(
-        draft, event.effect, status=s.EffectStatus.UNKNOWN, unknown_since=recorded.at,
-        unknown_detail=event.detail, next_ask_at=recorded.at,
+        draft, event.effect, status=s.EffectStatus.UNKNOWN, unknown_since=effect.unknown_since or recorded.at,
+        unknown_detail=event.detail, next_ask_at=first,
     )  # fmt: skip
 
 

@@ -130,13 +130,15 @@ def patience_ends(effect: s.Effect) -> datetime:
     return max(since + effect.terms.patience, effect.settled_at)
 
 
-def may_resend(effect: s.Effect, now: datetime) -> bool:
+def may_resend(effect: s.Effect, now: datetime, *, senders_gone: bool = False) -> bool:
     """Whether an effect that did not happen may be sent again by itself, under the same key.
 
-    A process may still stand between its last check and the socket. So only where the other side honours
-    the key
-    and the whole call ends within its retention.
+    A process may still stand between its last check and the socket. So only where the other side honours the
+    key and the whole call ends within its retention, or refuses a call that comes too late, or where every
+    earlier sender was seen to be gone.
     """
+    if effect.terms.guarded or senders_gone:
+        return True
     retention = effect.terms.retention
     if retention is None:
         return False
@@ -150,6 +152,9 @@ class Action(StrEnum):
 
     RUN = "run"  #: a worker goes on
     ASK = "ask"  #: a worker asks the outside what became of an effect
+    RESEND = (
+        "resend"  #: a worker sends again under the same key, where the outside cannot be asked and honours it
+    )
     REVIEW = "review"  #: an approver decides on the plan version
     RENEW = "renew"  #: the request expired; a person asks for a new one
     RECONCILE = "reconcile"  #: an operator settles an effect
@@ -207,7 +212,8 @@ def _for_worker(state: s.RunState) -> SafeAction:
 def _for_unknown(state: s.RunState) -> SafeAction:
     effect = state.open_effects[0]
     return SafeAction(
-        action=Action.ASK, right=None, rule="NSA-3", effect=effect.number, until=effect.next_ask_at,
+        action=Action.ASK if effect.terms.queryable else Action.RESEND, right=None, rule="NSA-3",
+        effect=effect.number, until=effect.next_ask_at,
         not_safe=UNSAFE_WHILE_OPEN,
     )  # fmt: skip
 

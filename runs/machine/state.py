@@ -167,6 +167,7 @@ class PlanStep(Part, frozen=True, kw_only=True):
     title: str
     reversible: bool
     phrase: str
+    volatile: tuple[str, ...]
     cost: str | None
     rests_on: tuple[PlanRest, ...]
 
@@ -308,6 +309,7 @@ class Effect(Part, frozen=True, kw_only=True):
     unknown_since: datetime | None = None
     unknown_detail: str = ""
     next_ask_at: datetime | None = None
+    dispatched_seq: int | None = None
     conflict: str = ""
 
     @property
@@ -390,10 +392,16 @@ class RunState(Part, frozen=True, kw_only=True):
         """The steps of the latest plan that are not done, in order."""
         return tuple(x for x in self.plan.plan.steps if x.name not in self.done) if self.plan else ()
 
-    def standing(self, system: str, operation_id: str) -> Effect | None:
-        """The effect that holds this operation id: in flight, unknown or confirmed."""
-        held = (x for x in self.effects.values() if x.status is not EffectStatus.NOT_EXECUTED)
-        return next((x for x in held if (x.system, x.operation_id) == (system, operation_id)), None)
+    def by_operation(self, system: str, operation_id: str) -> Effect | None:
+        """The latest effect of this run under an operation id, whatever became of it."""
+        known = [x for x in self.effects.values() if (x.system, x.operation_id) == (system, operation_id)]
+        return known[-1] if known else None
+
+    def expected_versions(self, step: str) -> dict[str, str]:
+        """Resource -> version that a step is bound to, for tools that can pass them on."""
+        steps = self.plan.plan.steps if self.plan else ()
+        rests = next((x.rests_on for x in steps if x.name == step), ())
+        return {r.resource: self.produced.get(r.resource, r.version) for r in rests}
 
     @property
     def last_confirmed(self) -> Effect | None:
