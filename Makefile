@@ -30,12 +30,10 @@ check: dev  ## Run every static check
 	@exec bin/check
 
 smoke: base  ## Play the whole story without a person, on a fresh installation of its own
-	@rm -rf .handoff/smoke
-	@HANDOFF_HOME=.handoff/smoke exec $(PY) manage.py up --demo --port 8200 --then smoke
+	@HANDOFF_HOME=.handoff/smoke exec $(PY) manage.py up --fresh --demo --port 8200 --then smoke
 
 bench: base  ## Measure one durable step, and say whether it is fast enough
-	@rm -rf .handoff/bench
-	@HANDOFF_HOME=.handoff/bench exec $(PY) manage.py up --servers --then bench $(ARGS)
+	@HANDOFF_HOME=.handoff/bench HANDOFF_AGENTS=evals.agent:STEADY exec $(PY) manage.py up --fresh --servers --then "bench $(ARGS)"
 
 logs:  ## Follow the log files of the running installation
 	@ls .handoff/log/*.log >/dev/null 2>&1 || { echo "No logs yet: start something first, as make demo."; exit 1; }

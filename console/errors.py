@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import structlog
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -12,9 +14,11 @@ from console.middleware import request_id
 
 log = structlog.get_logger(__name__)
 
+RUN_ID = re.compile(r"\brun_\w+")
 
-def _page(request: HttpRequest, *, status: int, template: str, detail: str = "") -> HttpResponse:
-    context = {"incident_id": request_id(request), "status": status, "detail": detail}
+
+def _page(request: HttpRequest, *, status: int, template: str, **said: str) -> HttpResponse:
+    context = {"incident_id": request_id(request), "status": status, **said}
     return HttpResponse(render_to_string(f"errors/{template}.html", context, request), status=status)
 
 
@@ -30,7 +34,8 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """404. The same page whether the thing is absent or another tenant's."""
-    return _page(request, status=404, template="404")
+    asked = RUN_ID.search(request.path)
+    return _page(request, status=404, template="404", id=asked.group() if asked else "")
 
 
 def _sentence(exception: Exception | None) -> str:
@@ -47,28 +52,21 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _page(request, status=403, template="403", detail=sentence)
 
 
-# Whole in itself: it is sent when templates, static files or the database may be what failed.
-FAILED = """<!doctype html>
-<html lang="{lang}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{title}</title></head>
-<body><main><h1>{title}</h1><p>{unknown}</p><p>{before}</p><p>{label} <code>{incident}</code></p>
-<p><a href="/">{back}</a></p></main></body>
-</html>
+# For the case that the template is what failed.
+LAST_RESORT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>The console failed</title></head>
+<body><h1>The console failed</h1>
+<p>We do not know whether your last action was recorded. Look at the run before you try again.</p>
+<p>Incident id <code>{}</code></p></body></html>
 """
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """500. Needs no database and no template. What a GET asked for cannot have been recorded."""
-    asked = request.method in {"GET", "HEAD"}
-    page = format_html(
-        FAILED,
-        lang="en",
-        title=_("The console failed."),
-        unknown="" if asked else _("We do not know whether your last action was recorded."),
-        before=_("Try again.") if asked else _("Look at the run before you try again."),
-        label=_("Incident id:"),
-        incident=request_id(request),
-        back=_("Go to the inbox"),
-    )
+    """500. Needs no database and no session. What a GET asked for cannot have been recorded."""
+    incident = request_id(request)
+    context = {"incident_id": incident, "may_have_recorded": request.method not in {"GET", "HEAD"}}
+    try:
+        page = render_to_string("errors/500.html", context)
+    except Exception:  # noqa: BLE001 - whatever it was, this answer has to be sent
+        page = format_html(LAST_RESORT, incident)
     return HttpResponse(page, status=500)

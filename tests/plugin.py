@@ -33,6 +33,7 @@ class TestServers:
     def __init__(self) -> None:
         self.home, self.lock = _free_slot()
         self.home.make()
+        self.home.static.mkdir(exist_ok=True)
         self.postgres: Postgres
         self.children: list[Child] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,16 @@ class Home:
     @property
     def broker_url(self) -> str:
         return f"redis+socket://{self.valkey_socket}?virtual_host=0"
+
+    def forget(self) -> None:
+        """Remove everything but records and logs. The caller holds the home's lock and nothing runs in it."""
+        for entry in self.root.iterdir():
+            if entry in {self.run, self.log}:
+                continue
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
 
     def make(self) -> None:
         """Make the folders, private to this user. Raises `NotOurFolder` where one is another's."""

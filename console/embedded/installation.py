@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -64,7 +65,13 @@ class Installation:
         """Servers, tables, then what works on them."""
         worker = self._manage("worker", "--concurrency", str(self.concurrency))
         working = Together([worker, self._manage("beat"), self._pages()])
-        return [*self.servers(), *self._demo(), working]
+        return [
+            Once(name="mark", done="", call=self._mark),
+            *self.servers(),
+            *self._sandbox(),
+            working,
+            *self._demo_setup(),
+        ]
 
     def servers(self) -> list[Step]:
         """What the rest stands on: the servers nobody named an address for, and the tables."""
@@ -77,12 +84,9 @@ class Installation:
             programs.append(valkey_program(self.home))
         return [*([Together(programs)] if programs else []), *made, self.once("prepare")]
 
-    def _demo(self) -> list[Step]:
+    def _sandbox(self) -> list[Step]:
         if self.sandbox_port is None:
             return []
-        if not self.home.postgres.exists():
-            self.home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.home.demo_mark.touch()
         port, kept = self.sandbox_port, str(self.home.sandbox)
         sandbox = Program(
             name="sandbox",
@@ -91,12 +95,21 @@ class Installation:
             ready=lambda _child: answers("127.0.0.1", port, "/"),
             grace=3,
         )
-        setup = Path(MANAGE).parent / "examples/refunds/management/commands/demo_setup.py"
-        return [Together([sandbox]), *([self.once("demo_setup")] if setup.exists() else [])]
+        return [Together([sandbox])]
+
+    def _demo_setup(self) -> list[Step]:
+        """Last, so that the sign-ins it tells stand at the bottom of the terminal."""
+        return [self.once("demo_setup")] if self.sandbox_port else []
+
+    def _mark(self) -> None:
+        """Where the demo begins the data, say so: `demo-reset` drops nothing else."""
+        if self.sandbox_port and not self.home.postgres.exists():
+            self.home.demo_mark.touch()
 
     def once(self, command: str) -> Once:
         """A management command, run to its end. What it writes, the person sees."""
-        return Once(name=command, argv=[sys.executable, MANAGE, command], environment=self.environment())
+        words = shlex.split(command)
+        return Once(name=words[0], argv=[sys.executable, MANAGE, *words], environment=self.environment())
 
     def _manage(self, role: str, *arguments: str) -> Program:
         return Program(

@@ -14,6 +14,7 @@ from typing import Any
 
 from console.embedded.control import Answer, ControlSocket, Refused, Request
 from console.embedded.home import Home
+from console.embedded.identity import Identity
 from console.embedded.postgres import NoPostgres
 from console.embedded.process import Child, DidNotStart, Program, die_with_parent
 
@@ -83,14 +84,17 @@ class Supervisor:
         self.control: ControlSocket
         self.leaving = False
 
-    def run(self, steps: Sequence[Step], *, stay: bool = True) -> None:
+    def run(self, steps: Sequence[Step], *, stay: bool = True, fresh: bool = False) -> None:
         """Do the steps, watch until a signal or `down` comes (unless not to `stay`), stop what was started.
 
-        Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
+        `fresh` drops all data first. Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
         """
         self.home.make()
         with ExitStack() as stack:
             stack.enter_context(locked(self.home))
+            if fresh:
+                end_leftovers(self.home)
+                self.home.forget()
             stack.enter_context(signals_interrupt())
             self.control = ControlSocket(self.home, self.answer)
             stack.callback(self.control.close)
@@ -254,6 +258,14 @@ def how(code: int | None) -> str:
     if code is not None and code < 0:
         return signal.Signals(-code).name
     return "killed" if code is None else f"code {code}"
+
+
+def end_leftovers(home: Home) -> None:
+    """End every process that a killed supervisor left in this home."""
+    for record in home.run.glob("*.json"):
+        if left := Identity.read(record):
+            left.end(by=signal.SIGINT, grace=10)
+        record.unlink()
 
 
 @contextmanager

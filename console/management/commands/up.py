@@ -28,6 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=int(os.environ.get("HANDOFF_PORT", "8000")))
         parser.add_argument("--concurrency", type=int, default=4, help="tasks at the same time (4)")
         parser.add_argument("--servers", action="store_true", help="only the servers and the tables")
+        parser.add_argument("--fresh", action="store_true", help="drop all that is kept in the home first")
         parser.add_argument(
             "--then", default="", help="once all is up, run this command and stop all after it"
         )
@@ -46,15 +47,15 @@ class Command(BaseCommand):
                 demo=options["demo"],
             )
             self.say(f"Everything is kept in {home.root}, logs in {home.log}.")
-            self.run(plan, servers_only=options["servers"], then=options["then"])
+            self.run(plan, servers_only=options["servers"], then=options["then"], fresh=options["fresh"])
         except EXPECTED as error:
             raise CommandError(str(error)) from error
 
-    def run(self, plan: Installation, *, servers_only: bool, then: str) -> None:
+    def run(self, plan: Installation, *, servers_only: bool, then: str, fresh: bool) -> None:
         steps = plan.servers() if servers_only else plan.steps()
         last = plan.once(then) if then else Once(name="all", done="", call=lambda: self.tell(plan))
         supervisor = Supervisor(plan.home, say=self.say, facts=plan.facts())
-        supervisor.run([*steps, last], stay=not then)
+        supervisor.run([*steps, last], stay=not then, fresh=fresh)
 
     def say(self, line: str) -> None:
         self.stdout.write(line)
