@@ -1,0 +1,69 @@
+"""state + what was asked + facts -> the events that follow, or a refusal. Pure: `now` is an argument."""
+
+from __future__ import annotations
+
+from runs.machine.decide.common import (
+    BACK_OFF_FIRST,
+    FAILURES_BEFORE_HUMAN,
+    Events,
+    attempt_failed,
+    finished,
+    human,
+)
+from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
+from runs.machine.decide.people import (
+    ConclusionRefused,
+    begin_cancel,
+    cancel,
+    concluded,
+    conclusion_conditions,
+    decided,
+    finish_cancel,
+)
+from runs.machine.decide.plans import (
+    Requirement,
+    constraints_digest,
+    expired,
+    plan_document,
+    proposal_refused,
+    proposed,
+    requested,
+)
+from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
+from runs.machine.decide.sends import dispatched, found_open, next_send, occupied, resend_unknown
+
+__all__ = [
+    "BACK_OFF_FIRST",
+    "FAILURES_BEFORE_HUMAN",
+    "REPLANS_IN_A_ROW",
+    "ConclusionRefused",
+    "Events",
+    "Requirement",
+    "ambiguous",
+    "asked",
+    "asked_by_person",
+    "attempt_failed",
+    "begin_cancel",
+    "cancel",
+    "causes",
+    "concluded",
+    "conclusion_conditions",
+    "constraints_digest",
+    "decided",
+    "dispatched",
+    "executed",
+    "expired",
+    "finish_cancel",
+    "finished",
+    "found_open",
+    "human",
+    "next_send",
+    "occupied",
+    "plan_document",
+    "proposal_refused",
+    "proposed",
+    "refused_call",
+    "requested",
+    "resend_unknown",
+    "revalidated",
+]

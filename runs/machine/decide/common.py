@@ -1,0 +1,35 @@
+"""What all decisions share: the type of their result, and the ways a run stops."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.transitions import Refused
+
+Events = tuple[e.Event, ...]
+BACK_OFF_FIRST = timedelta(seconds=1)
+FAILURES_BEFORE_HUMAN = 5
+
+
+def attempt_failed(state: s.RunState, *, what: str, detail: str, reason: str, now: datetime) -> Events:
+    """Something without effect did not work: again after a back-off, a few times, then a person."""
+    if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
+        return (e.HumanNeeded(reasons=(e.Reason(code=reason, subject=what, evidence=detail),)),)
+    retry_at = now + BACK_OFF_FIRST * 2**state.failures
+    return (e.AttemptFailed(what=what, detail=detail, retry_at=retry_at),)
+
+
+def human(code: str, *, subject: str = "", evidence: str = "") -> Events:
+    """The run stops for a person."""
+    return (e.HumanNeeded(reasons=(e.Reason(code=code, subject=subject, evidence=evidence),)),)
+
+
+def finished(state: s.RunState) -> Events:
+    """Every step is done: the run succeeds, unless something that it promised is still open."""
+    if state.remaining or state.open_effects:
+        raise Refused(state.state, "RunSucceeded")
+    if state.open_obligations:
+        return human("obligation_open", evidence="; ".join(o.text for o in state.open_obligations))
+    return (e.RunSucceeded(),)

@@ -1,0 +1,126 @@
+"""Evidence: what a call or a query brought back, and what follows from it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runs.machine import events as e
+from runs.machine import safety
+from runs.machine import state as s
+from runs.machine.decide.common import Events, human
+from runs.machine.decide.sends import blind_stops
+from runs.machine.transitions import Refused, allows
+
+
+def executed(
+    state: s.RunState,
+    effect: int,
+    *,
+    reference: str,
+    evidence: str,
+    problem: str | None,
+    versions: dict[str, str],
+) -> Events:
+    """The call was answered: done. `problem` is the postcondition that does not hold."""
+    receipt = e.ReceiptStored(
+        effect=effect, executed=True, reference=reference, evidence=e.raw(evidence), source="call",
+        failed=problem, versions=versions,
+    )  # fmt: skip
+    return _receipt(state, receipt, _failed_postcondition(effect, problem))
+
+
+def refused_call(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
+    """The call was answered: definitely not done. Trying it again is a new round, by a person's decision."""
+    receipt = e.ReceiptStored(
+        effect=effect, executed=False, reference="", evidence=e.raw(evidence), source="call", detail=detail
+    )
+    return _receipt(state, receipt, human("tool_failed", subject=f"E-{effect}", evidence=detail))
+
+
+def _failed_postcondition(effect: int, problem: str | None) -> Events:
+    return human("postcondition_failed", subject=f"E-{effect}", evidence=problem) if problem else ()
+
+
+def _receipt(state: s.RunState, receipt: e.ReceiptStored, then: Events) -> Events:
+    """Evidence moves the run where the effect is open and the table lets it; it is kept in every other case."""
+    effect = state.effects[receipt.effect]
+    if effect.status in s.OPEN_EFFECT and allows(state.state, e.ReceiptStored):
+        return receipt, *then
+    executed_before = effect.receipt.executed if effect.receipt else None
+    contradicts = executed_before is not None and executed_before != receipt.executed
+    kept = e.EvidenceKept(
+        effect=receipt.effect, executed=receipt.executed, reference=receipt.reference, evidence=receipt.evidence,
+        source=receipt.source, contradicts=contradicts,
+    )  # fmt: skip
+    return (kept, *_contradicted(state, receipt, contradicts))
+
+
+def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool) -> Events:
+    if not contradicts or state.state in s.TERMINAL:
+        return ()
+    return human(
+        "effect_conflict", subject=f"E-{receipt.effect}", evidence=receipt.reference or receipt.detail
+    )
+
+
+def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
+    """The call ended without a clear answer: the outcome is unknown."""
+    if state.effects[effect].status is s.EffectStatus.IN_FLIGHT and allows(state.state, e.OutcomeUnknown):
+        unknown = e.OutcomeUnknown(effect=effect, detail=detail, evidence=e.raw(evidence))
+        return (unknown, *blind_stops(state.effects[effect]))
+    return (
+        e.EvidenceKept(
+            effect=effect, executed=None, reference=detail, evidence=e.raw(evidence), source="call",
+            contradicts=False,
+        ),
+    )  # fmt: skip
+
+
+def _queried(
+    effect: s.Effect, answer: safety.Answered, evidence: str, next_at: datetime | None
+) -> e.EffectQueried:
+    return e.EffectQueried(
+        effect=effect.number, failure=answer.failure, matches=answer.matches, account=answer.account,
+        evidence=e.raw(evidence), boot=answer.boot, uptime=answer.uptime, next_at=next_at,
+    )  # fmt: skip
+
+
+def asked_by_person(state: s.RunState, effect: int, answer: safety.Answered, *, evidence: str) -> Events:
+    """A person asked: the answer is evidence, the conclusion is the person's."""
+    if not allows(state.state, e.EffectQueried) or state.effects[effect].status is not s.EffectStatus.UNKNOWN:
+        raise Refused(state.state, "EffectQueried")
+    return (_queried(state.effects[effect], answer, evidence, state.effects[effect].next_ask_at),)
+
+
+def asked(
+    state: s.RunState,
+    number: int,
+    answer: safety.Answered,
+    *,
+    evidence: str,
+    problem: str | None,
+    now: datetime,
+    senders_gone: bool = False,
+) -> Events:
+    """A worker asked: the answer, and what follows from it by the table. `problem` as in `executed`."""
+    effect = state.effects[number]
+    says = safety.verdict(effect, answer, now)
+    queried = _queried(effect, answer, evidence, says.ask_at)
+    seq = state.seq + 1
+    match says.kind:
+        case safety.Kind.ASK_AGAIN:
+            return (queried,)
+        case safety.Kind.RECEIPT if says.match:
+            receipt = e.ReceiptStored(
+                effect=number, executed=True, reference=says.match.reference, evidence=e.raw(evidence),
+                source="query", asked=seq, failed=problem,
+            )  # fmt: skip
+            return queried, receipt, *_failed_postcondition(number, problem)
+        case safety.Kind.NOT_EXECUTED if safety.may_resend(effect, now, senders_gone=senders_gone):
+            return queried, e.EffectReconciled(
+                effect=number, happened=False, asked=seq, reference="", note=""
+            )
+        case safety.Kind.CONFLICT:
+            return queried, *human("effect_conflict", subject=f"E-{number}", evidence=says.why)
+        case _:
+            return queried, *human("effect_unknown", subject=f"E-{number}", evidence=says.why)

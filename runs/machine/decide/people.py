@@ -1,0 +1,107 @@
+"""What people decide about a run: what became of an effect, how a stopped run goes on, that it ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runs.machine import events as e
+from runs.machine import safety
+from runs.machine import state as s
+from runs.machine.decide.common import Events
+from runs.machine.transitions import Decision, Refused, allowed_decisions, allows
+
+
+class ConclusionRefused(Exception):
+    """This conclusion about an effect cannot be recorded; `condition` says which rule fails, nothing
+    changed.
+    """
+
+    def __init__(self, condition: str) -> None:
+        self.condition = condition
+        super().__init__(condition)
+
+
+def conclusion_conditions(effect: s.Effect, ask: s.Ask | None, now: datetime) -> dict[str, str]:
+    """For each conclusion a person may draw from an answer: empty where it may, else the condition that
+    fails.
+    """
+    if ask is None or ask.seq < effect.last_send.seq:
+        return {"happened": "not_asked", "not_happened": "not_asked"}
+    if ask.failure is not None:
+        return {"happened": "no_answer", "not_happened": "no_answer"}
+    return {"happened": _may_have_happened(effect, ask), "not_happened": _may_not_have(effect, ask)}
+
+
+def _may_have_happened(effect: s.Effect, ask: s.Ask) -> str:
+    if len(ask.matches) != 1:
+        return "no_match" if not ask.matches else "several_matches"
+    if safety.difference(effect, ask.matches[0]):
+        return "differs"
+    return "" if ask.matches[0].final else "pending"
+
+
+def _may_not_have(effect: s.Effect, ask: s.Ask) -> str:
+    if ask.matches:
+        return "match"
+    if ask.account != effect.account:
+        return "other_account"
+    return "" if ask.at >= effect.settled_at else "too_early"
+
+
+def concluded(
+    state: s.RunState, number: int, *, happened: bool, asked_seq: int, note: str, now: datetime
+) -> Events:
+    """A person's conclusion from the outside's answer at `asked_seq`. Raises ConclusionRefused, Refused."""
+    effect = state.effects[number]
+    if effect.status is not s.EffectStatus.UNKNOWN or not allows(state.state, e.EffectReconciled):
+        raise Refused(state.state, "EffectReconciled")
+    ask = next((a for a in effect.asks if a.seq == asked_seq), None)
+    condition = conclusion_conditions(effect, ask, now)["happened" if happened else "not_happened"]
+    if condition or ask is None:
+        raise ConclusionRefused(condition)
+    reference = ask.matches[0].reference if happened else ""
+    return (
+        e.EffectReconciled(effect=number, happened=happened, asked=asked_seq, reference=reference, note=note),
+    )
+
+
+def cancel(state: s.RunState, *, note: str) -> Events:
+    """A person ends the run: now where nothing is open, else as soon as that is settled."""
+    if not allows(state.state, e.CancelRequested) or state.cancel_requested:
+        raise Refused(state.state, "CancelRequested")
+    return e.CancelRequested(note=note), *begin_cancel(state)
+
+
+def begin_cancel(state: s.RunState) -> Events:
+    """The safe point: nothing is in flight or unknown."""
+    return (e.CancelBegan(),) if allows(state.state, e.CancelBegan) and not state.open_effects else ()
+
+
+def finish_cancel(state: s.RunState) -> Events:
+    """The run ends; what it still owes is handed to a person."""
+    return (e.RunCancelled(obligations=tuple(o.number for o in state.open_obligations)),)
+
+
+def decided(state: s.RunState, decision: Decision, *, note: str) -> Events:
+    """A person's decision in `needs_human`: one that all reasons allow. Raises Refused for any other."""
+    if state.state is not s.State.NEEDS_HUMAN or decision not in allowed_decisions(state.reasons):
+        raise Refused(state.state, decision.value)
+    match decision:
+        case Decision.REPLAN:
+            return (e.ReplanOrdered(note=note),)
+        case Decision.RETRY:
+            return (e.RunResumed(decision=decision.value, note=note, raised=_refused_steps(state)),)
+        case Decision.RESUME:
+            return (e.RunResumed(decision=decision.value, note=note),)
+        case _:
+            raise Refused(state.state, decision.value)
+
+
+def _refused_steps(state: s.RunState) -> tuple[str, ...]:
+    """Steps whose latest effect was definitely refused: a new round may do them."""
+    refused = {
+        x.step
+        for x in state.effects.values()
+        if x.status is s.EffectStatus.NOT_EXECUTED and x.receipt and x.receipt.source == "call"
+    }
+    return tuple(step.name for step in state.remaining if step.name in refused)

@@ -1,0 +1,117 @@
+"""Plans and the requests for their approval."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.canonical import canonical, digest
+from runs.machine.decide.common import FAILURES_BEFORE_HUMAN, Events, human
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """What the policy asks for: how many people with which right, and for how long that stands."""
+
+    needed: int
+    right: str
+    stands_for: timedelta
+    policy_version: str
+    excluded: dict[str, str] = {}  #: person id -> the rule that keeps this person from deciding
+
+
+def constraints_digest(state: s.RunState) -> str:
+    """One digest over the constraints in force."""
+    return digest(
+        "constraints", canonical([[c.number, msgspec.to_builtins(c.term)] for c in state.constraints])
+    )
+
+
+def plan_document(plan: s.PlanDocument) -> str:
+    """The canonical text of a plan: reviewed, digested and executed as it is."""
+    return canonical(msgspec.to_builtins(plan))
+
+
+def proposed(
+    state: s.RunState,
+    plan: s.PlanDocument,
+    *,
+    claim: str,
+    requirement: Requirement,
+    request: str,
+    now: datetime,
+) -> Events:
+    """A validated plan becomes a version, and asks for approval where the policy says so."""
+    if problems := _plan_problems(plan):
+        return proposal_refused(state, problems)
+    document = plan_document(plan)
+    made = digest("plan", document)
+    version = e.PlanProposed(version=plan.version, document=e.raw(document), digest=made, claim=claim)
+    if requirement.needed == 0:
+        policy = e.PlanApprovedByPolicy(
+            version=plan.version, digest=made, policy_version=requirement.policy_version
+        )
+        return version, policy
+    return version, requested(plan, made, requirement=requirement, request=request, now=now)
+
+
+def proposal_refused(state: s.RunState, problems: tuple[str, ...]) -> Events:
+    """What the planner proposed is not allowed: it is asked again, a few times, then a person."""
+    if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
+        return human("planner_refused", evidence="; ".join(problems))
+    return (e.ProposalRefused(problems=problems),)
+
+
+def requested(
+    plan: s.PlanDocument, plan_digest: str, *, requirement: Requirement, request: str, now: datetime
+) -> e.ApprovalRequested:
+    """A request for people's approval, with everything it is bound to."""
+    expires_at = now + requirement.stands_for
+    conditions = _conditions(plan, plan_digest, requirement, expires_at)
+    return e.ApprovalRequested(
+        request=request, version=plan.version, digest=plan_digest, conditions=e.raw(conditions),
+        conditions_digest=digest("conditions", conditions), needed=requirement.needed, right=requirement.right,
+        policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
+    )  # fmt: skip
+
+
+def _conditions(
+    plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime
+) -> str:
+    rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
+    return canonical(
+        {
+            "plan_version": plan.version,
+            "plan_digest": plan_digest,
+            "goal_version": plan.goal_version,
+            "constraints_digest": plan.constraints_digest,
+            "arguments_digests": [step.arguments_digest for step in plan.steps],
+            "resource_versions": rests,
+            "policy_version": requirement.policy_version,
+            "needed": requirement.needed,
+            "right": requirement.right,
+            "excluded": requirement.excluded,
+            "expires_at": expires_at.isoformat(),
+        }
+    )
+
+
+def _plan_problems(plan: s.PlanDocument) -> tuple[str, ...]:
+    """What no plan may have: no steps, two steps of one name, two equal operation ids in one system."""
+    names = [step.name for step in plan.steps]
+    ids = [(step.system, step.operation_id) for step in plan.steps]
+    problems = [f"two steps are called {name}" for name in sorted({n for n in names if names.count(n) > 1})]
+    problems += [
+        f"two steps are {i} in {system}" for system, i in sorted({x for x in ids if ids.count(x) > 1})
+    ]
+    return tuple(problems) if plan.steps else ("the plan has no steps",)
+
+
+def expired(state: s.RunState, now: datetime) -> Events:
+    """A pending request whose time is over."""
+    request = state.request
+    if request is None or request.status is not s.RequestStatus.PENDING or now < request.expires_at:
+        return ()
+    return (e.ApprovalExpired(request=request.id, version=request.version),)

@@ -1,0 +1,110 @@
+"""What follows from a revalidation: the first failure in the order of the checks decides, all reasons are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.decide.common import Events, human
+from runs.machine.decide.plans import Requirement, requested
+from runs.machine.decide.sends import found_open
+from runs.machine.revalidate import Facts, failed, report
+
+REPLANS_IN_A_ROW = 3
+
+#: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
+_HUMAN_REASONS = {
+    "log": "log_damaged", "schema": "schema_incompatible", "code": "version_unavailable",
+    "deadline": "deadline_passed", "constraints": "constraint_withdrawn", "plan": "log_damaged",
+    "authority": "authority_lost",
+}  # fmt: skip
+_REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions"})
+
+
+def revalidated(
+    state: s.RunState, facts: Facts, *, requirement: Requirement | None, request: str, now: datetime
+) -> Events:
+    """The report and what follows from it: the first failure in the order of the checks decides."""
+    checks = report(state, facts, now)
+    lost = failed(checks)
+    if not lost:
+        return (e.RevalidationPassed(checks=checks),)
+    refused = e.RevalidationRefused(checks=checks)
+    return (refused, *_follows(state, lost, facts, requirement, request, now))
+
+
+def _follows(
+    state: s.RunState,
+    lost: tuple[e.Check, ...],
+    facts: Facts,
+    requirement: Requirement | None,
+    request: str,
+    now: datetime,
+) -> Events:
+    first = lost[0]
+    if first.name in _HUMAN_REASONS:
+        return (e.HumanNeeded(reasons=_reasons(lost)),)
+    if first.name == "cancel":
+        return (e.CancelBegan(),)
+    if first.name == "effects":
+        return found_open(state)
+    if first.name == "approval":
+        return (e.ApprovalExpired(request=state.requests[-1].id, version=state.requests[-1].version),)
+    if first.name == "approvers":
+        return _approvers_lost(state, lost, facts, requirement, request, now)
+    return _replan(state, lost)
+
+
+def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
+    """All failures that a person has to deal with; the order of the reasons decides among them."""
+    found: dict[str, e.Reason] = {}
+    for check in lost:
+        if code := _HUMAN_REASONS.get(check.name):
+            found.setdefault(code, e.Reason(code=code, subject=check.subject, evidence=check.now))
+    return tuple(found.values())
+
+
+def causes(lost: Sequence[e.Check], names: frozenset[str]) -> tuple[e.Cause, ...]:
+    """Failed checks as causes: what changed, from what to what."""
+    return tuple(
+        e.Cause(what=c.name, subject=c.subject, was=c.was, now=c.now) for c in lost if c.name in names
+    )
+
+
+def _approvers_lost(
+    state: s.RunState,
+    lost: tuple[e.Check, ...],
+    facts: Facts,
+    requirement: Requirement | None,
+    request: str,
+    now: datetime,
+) -> Events:
+    """The approval is void. The same plan version waits again, where anybody is left who may approve it."""
+    assert state.plan is not None
+    who = tuple(c for c in lost if c.name == "approvers" and c.subject != "quorum")
+    voided = e.ApprovalVoided(
+        request=state.requests[-1].id,
+        version=state.plan.version,
+        causes=causes(who, frozenset({"approvers"})),
+    )
+    if requirement is None or not facts.others_may_approve:
+        return voided, *human(
+            "authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it"
+        )
+    again = requested(state.plan.plan, state.plan.digest, requirement=requirement, request=request, now=now)
+    return voided, again
+
+
+def _replan(state: s.RunState, lost: tuple[e.Check, ...]) -> Events:
+    unread = next((c for c in lost if c.unread), None)
+    if unread and not any(c.name == "resources" for c in lost):
+        return human("observation_stale", subject=unread.subject, evidence=unread.now)
+    why = causes(lost, _REPLAN)
+    if state.replans + 1 >= REPLANS_IN_A_ROW:
+        changed = why[0]
+        evidence = f"{changed.was} -> {changed.now}"
+        return human("resource_changed", subject=changed.subject, evidence=evidence)
+    assert state.plan is not None
+    return (e.PlanVoided(version=state.plan.version, causes=why),)

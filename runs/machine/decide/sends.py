@@ -1,0 +1,115 @@
+"""Sends: the next one, another one of the same intent, and what a dead sender left behind."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runs.machine import events as e
+from runs.machine import safety
+from runs.machine import state as s
+from runs.machine.canonical import canonical, idempotency_key, parse, round_suffix
+from runs.machine.decide.common import Events, human
+from runs.machine.transitions import Refused
+
+
+def found_open(state: s.RunState) -> Events:
+    """What a new holder knows of effects that an earlier one left in flight: nothing."""
+    found: Events = ()
+    for effect in state.open_effects:
+        if effect.status is s.EffectStatus.IN_FLIGHT:
+            found += _left_open(effect)
+    return found
+
+
+def _left_open(effect: s.Effect) -> Events:
+    """From outside "not yet called" and "called, no receipt" look the same, unless the tool marks its dispatch."""
+    if effect.terms.blind and effect.dispatched_seq is None:
+        return (e.EffectUnsent(effect=effect.number),)
+    unknown = e.OutcomeUnknown(effect=effect.number, detail="its holder is gone and stored no receipt")
+    return (unknown, *blind_stops(effect))
+
+
+def blind_stops(effect: s.Effect) -> Events:
+    """Nobody can be asked about a blind effect, and sending again may do it twice: a person, at once."""
+    if not effect.terms.blind:
+        return ()
+    why = "it can be neither asked about nor sent again"
+    return human("effect_unknown", subject=f"E-{effect.number}", evidence=why)
+
+
+def next_send(
+    state: s.RunState,
+    *,
+    terms: e.Terms,
+    account: str,
+    sender: e.Sender,
+    now: datetime,
+    senders_gone: bool = False,
+) -> Events:
+    """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
+    if state.state is not s.State.EXECUTING or not state.remaining or state.plan is None:
+        raise Refused(state.state, "EffectIntended")
+    step = state.remaining[0]
+    round_ = state.rounds.get(step.name, 0)
+    operation_id = round_suffix(step.operation_id, round_)
+    if known := state.by_operation(step.system, operation_id):
+        safe = safety.may_resend(known, now, senders_gone=senders_gone)
+        return _send_again(state, known, step, sender, safe)
+    key = idempotency_key(
+        run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
+    )
+    intent = e.EffectIntended(
+        effect=len(state.effects) + 1, step=step.name, tool=step.tool, system=step.system, account=account,
+        operation_id=operation_id, key=key, round=round_, arguments=e.raw(step.arguments),
+        arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
+    )  # fmt: skip
+    return (intent,)
+
+
+def _bound_arguments(step: s.PlanStep) -> str:
+    """The canonical arguments that a key is of: without those that the tool calls volatile."""
+    if not step.volatile:
+        return step.arguments
+    return canonical({k: v for k, v in parse(step.arguments).items() if k not in step.volatile})
+
+
+def _send_again(
+    state: s.RunState, effect: s.Effect, step: s.PlanStep, sender: e.Sender, safe: bool
+) -> Events:
+    """The operation id is known to this run: answered from its receipt, or sent again under the same key."""
+    name = f"E-{effect.number}"
+    if effect.arguments_digest != step.arguments_digest:
+        evidence = f"{effect.arguments} -> {step.arguments}"
+        return human("effect_conflict", subject=name, evidence=evidence)
+    if effect.status is s.EffectStatus.CONFIRMED:
+        plan = state.plan.version if state.plan else 0
+        return (e.EffectAnswered(step=step.name, effect=effect.number, plan_version=plan),)
+    receipt = effect.receipt
+    if receipt is None or receipt.source == "call":
+        return human("tool_failed", subject=name, evidence=receipt.detail if receipt else "")
+    if receipt.by_person or receipt.source == "mark" or safe:
+        return (e.EffectSent(effect=effect.number, sender=sender),)
+    unknown = e.OutcomeUnknown(effect=effect.number, detail="its key is no longer honoured")
+    return unknown, *human("effect_unknown", subject=name, evidence="its key is no longer honoured")
+
+
+def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:
+    """An unknown effect that cannot be asked about but whose key is honoured: sent again under it, or a person."""
+    effect = state.effects[number]
+    if effect.terms.blind or now >= safety.patience_ends(effect) or not safety.may_resend(effect, now):
+        why = effect.unknown_detail or "no receipt came"
+        return human("effect_unknown", subject=f"E-{number}", evidence=why)
+    return (e.EffectSent(effect=number, sender=sender),)
+
+
+def dispatched(state: s.RunState, number: int) -> Events:
+    """The mark just before a blind tool's call; nothing for the others."""
+    return (e.EffectDispatched(effect=number),) if state.effects[number].terms.blind else ()
+
+
+def occupied(state: s.RunState, *, holder: str, status: str) -> Events:
+    """Another run of the tenant holds the operation id: nothing is sent."""
+    step = state.remaining[0]
+    return human(
+        "effect_conflict", subject=step.name, evidence=f"{step.operation_id} is {status} in {holder}"
+    )
