@@ -397,6 +397,11 @@ class RunState(Part, frozen=True, kw_only=True):
         known = [x for x in self.effects.values() if (x.system, x.operation_id) == (system, operation_id)]
         return known[-1] if known else None
 
+    def standing(self, system: str, operation_id: str) -> Effect | None:
+        """The effect that holds an operation id against every other intent: in flight, unknown or confirmed."""
+        known = self.by_operation(system, operation_id)
+        return None if known is None or known.status is EffectStatus.NOT_EXECUTED else known
+
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""
         steps = self.plan.plan.steps if self.plan else ()
