@@ -9,3 +9,9 @@ class RunsConfig(AppConfig):
     """What a run is, how it moves, how it is recovered."""
 
     name = "runs"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from runs import checks
+
+        assert checks

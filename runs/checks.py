@@ -1,0 +1,74 @@
+"""System checks of the registered agents: a tool that contradicts itself is refused at start, not at its first crash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from runs.agents import Agent, registered
+from runs.tools import Tool, WritingTool
+
+LONGEST_NAME = 100
+
+
+@register()
+def tools(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Every tool of every agent says only what can be true together."""
+    try:
+        agents = registered().values()
+    except (ImportError, AttributeError):
+        return []  # another check names the agent that cannot be imported
+    return [fault for agent in agents for fault in _agent(agent)]
+
+
+def _agent(agent: Agent) -> Iterator[CheckMessage]:
+    names = [tool.name for tool in agent.tools]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield _fault(
+            agent, name, "stands twice", "Give each tool of an agent a name of its own.", "runs.E001"
+        )
+    for tool in agent.tools:
+        yield from _names(agent, tool)
+        if isinstance(tool, WritingTool):
+            yield from _durations(agent, tool)
+
+
+def _names(agent: Agent, tool: Tool) -> Iterator[CheckMessage]:
+    for what, value in (("name", tool.name), ("system", tool.system)):
+        if not value.strip() or value != "".join(value.split()) or len(value) > LONGEST_NAME:
+            hint = f"Use at most {LONGEST_NAME} characters and no blanks."
+            yield _fault(agent, tool.name, f"has the {what} {value!r}", hint, "runs.E002")
+
+
+def _durations(agent: Agent, tool: WritingTool) -> Iterator[CheckMessage]:
+    """A key that is forgotten while the call may still run protects nothing."""
+    default = settings.HANDOFF_DURATIONS
+    whole: timedelta = (tool.dispatch_window or default.dispatch_window) + (
+        tool.timeout or default.tool_timeout
+    )
+    retention = tool.idempotency_retention
+    if retention is not None and retention <= whole:
+        hint = (
+            "State a retention longer than dispatch window and timeout, or None where keys are not honoured."
+        )
+        yield _fault(
+            agent, tool.name, f"honours keys for {retention}, its calls take up to {whole}", hint, "runs.E003"
+        )
+    declared = (tool.dispatch_window, tool.timeout, tool.settle, tool.patience)
+    if any(duration is not None and duration <= timedelta() for duration in declared):
+        yield _fault(
+            agent,
+            tool.name,
+            "declares a duration that is not positive",
+            "Use None for the default.",
+            "runs.E004",
+        )
+
+
+def _fault(agent: Agent, tool: str, what: str, hint: str, id_: str) -> CheckMessage:
+    return Error(f"{agent.name} {agent.version}: the tool {tool} {what}.", hint=hint, id=id_)

@@ -1,0 +1,52 @@
+"""A tool that contradicts itself is named when the program starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+from pytest_django import Settings
+
+from runs import checks
+from tests.outside import PAYER, Pay, World
+
+
+class Forgetful(Pay):
+    name = "forgetful"
+    idempotency_retention: ClassVar[timedelta | None] = timedelta(seconds=1)
+
+
+class Blank(Pay):
+    name = "two words"
+
+
+class Impatient(Pay):
+    name = "impatient"
+    patience: ClassVar[timedelta | None] = timedelta()
+
+
+def faults(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> list[str | None]:
+    agent = replace(PAYER, tools=tools)
+    monkeypatch.setattr(checks, "registered", lambda: {(agent.name, agent.version): agent})
+    return [fault.id for fault in checks.tools(None)]
+
+
+def test_the_agent_of_the_tests_is_sound(world: World) -> None:
+    assert checks.tools(None) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "ids"),
+    [
+        ((Pay(), Pay()), ["runs.E001"]),
+        ((Blank(),), ["runs.E002"]),
+        ((Forgetful(),), ["runs.E003"]),
+        ((Impatient(),), ["runs.E004"]),
+    ],
+)
+def test_a_contradiction_is_named(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, tools: tuple[Any, ...], ids: list[str]
+) -> None:
+    assert faults(monkeypatch, *tools) == ids
