@@ -1,4 +1,4 @@
-"""System checks of the registered agents: a tool that contradicts itself is refused at start, not at its first crash."""
+"""System checks of the registered agents: what contradicts itself is refused at start, not at the first crash."""
 
 from __future__ import annotations
 
