@@ -53,6 +53,6 @@ format: dev  ## Bring the code into its form
 
 clean:  ## Remove all that make made, the demo's data too
 	@if [ -x $(PY) ]; then $(PY) manage.py ctl down >/dev/null 2>&1 || true; fi
-	@sleep 1; rm -rf .venv .handoff .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+	@rm -rf .venv .handoff .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 	@echo "Removed .venv, .handoff and the caches."

@@ -86,6 +86,10 @@ def configure(*, process: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": True},
             # uvicorn's own access lines carry query strings, so they stay off.
             "uvicorn.access": {"level": "WARNING"},
+            # Two lines for every sweep, and results of tasks in them.
+            "celery.app.trace": {"level": "WARNING"},
+            "celery.beat": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},
             "httpx": {"level": "WARNING"},
         },
     }

@@ -33,6 +33,10 @@ def ask(home: Home, action: str, *, timeout: float = 120.0, **details: Any) -> A
         raise NotRunning(
             f"No supervisor runs in {home.root}; start one with make demo or manage.py up"
         ) from None
+    except TimeoutError:
+        raise Refused(f"The supervisor gave no answer in {timeout:.0f} s; it is busy or stopping") from None
+    except ConnectionError:
+        answer = {}
     if not answer.get("ok"):
         raise Refused(answer.get("why") or "The supervisor stopped before it answered")
     return answer

@@ -286,6 +286,15 @@ def locked(home: Home) -> Iterator[None]:
         yield
 
 
+def held(home: Home) -> bool:
+    """True while a supervisor has this home."""
+    try:
+        with locked(home):
+            return False
+    except AlreadyRunning:
+        return True
+
+
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
     """Let every polite end be the same as Ctrl-C."""

@@ -10,6 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console.embedded.control import Answer, NotRunning, Refused, ask
 from console.embedded.home import Home
+from console.embedded.identity import wait_until
+from console.embedded.supervisor import held
 
 
 class Command(BaseCommand):
@@ -33,7 +35,16 @@ class Command(BaseCommand):
             answer = ask(Home.default(), action, name=name, keep_down=options["keep_down"])
         except (NotRunning, Refused) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(json.dumps(answer) if options["json"] else told(answer))
+        if action == "down":
+            self.gone(Home.default())
+        else:
+            self.stdout.write(json.dumps(answer) if options["json"] else told(answer))
+
+    def gone(self, home: Home) -> None:
+        """Wait until the supervisor has stopped everything: its lock is free then."""
+        if not wait_until(lambda: not held(home), seconds=90, every=0.1):
+            raise CommandError("The supervisor is still stopping; look at its log")
+        self.stdout.write("Everything is stopped; the data stays.")
 
 
 def told(answer: Answer) -> str:
