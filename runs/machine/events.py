@@ -317,7 +317,8 @@ class OutcomeUnknown(Event, frozen=True, kw_only=True):
 
     effect: int
     detail: str
-    evidence: Raw | None = None
+    # Not `Raw | None`: msgspec would then read back nothing but null.
+    evidence: Raw = Raw(b"null")
 
 
 class ReceiptStored(Event, frozen=True, kw_only=True):
