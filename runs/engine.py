@@ -149,7 +149,7 @@ def _read(held: Held, proposal: agents.Read) -> bool:
 def _observed(held: Held, what: str, read: facts.Read) -> None:
     event = read.event
     if event is not None:
-        held.decide(lambda state, now: (event,))
+        held.decide(lambda state, now: decide.read(state, event))
         return
     held.decide(
         lambda state, now: decide.attempt_failed(
@@ -214,7 +214,7 @@ def _send(held: Held) -> bool:
     step = state.remaining[0]
     tool = held.agent.writing(step.tool)
     terms, account, me = terms_of(tool), tool.account, sender()
-    operation_id = round_suffix(step.operation_id, state.rounds.get(step.name, 0))
+    operation_id = round_suffix(step.operation_id, state.round_of(step))
     earlier = state.by_operation(step.system, operation_id)
     senders_gone = earlier is not None and all(gone(send.sender) for send in earlier.sends)
     return _persist_and_call(

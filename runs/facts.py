@@ -20,7 +20,7 @@ from runs.agents import Agent
 from runs.ledger import Guard, chain_problem
 from runs.machine import state as s
 from runs.machine.canonical import canonical, parse
-from runs.machine.events import Event, ObservationRecorded, raw
+from runs.machine.events import ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, needed_rests
 from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
@@ -30,7 +30,7 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     """What reading one source gave, and the event that keeps it; no event where it could not be read."""
 
     fresh: Fresh
-    event: Event | None = None
+    event: ObservationRecorded | None = None
 
 
 def read_once(tool: ReadingTool, arguments: str, now: datetime) -> Read:

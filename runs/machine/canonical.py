@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,10 @@ import rfc8785
 ALGORITHM = "sha256"
 KEY_TAG = "handoff-key/1"
 MAX_SAFE = 2**53 - 1
+WRITTEN_WITH_EXPONENT = 1e21
+ESCAPED = "as_escaped_json"  #: the one key of a value that had no canonical form and was kept as text
+_LONG = re.compile(r"\d{16}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Uncanonical(ValueError):
@@ -33,10 +38,17 @@ class Uncanonical(ValueError):
 def canonical(value: Any) -> str:
     """The RFC 8785 text of a JSON value, Unicode kept as it came. Raises Uncanonical with the path."""
     try:
-        return rfc8785.dumps(value).decode()
-    except (rfc8785.CanonicalizationError, UnicodeError, RecursionError) as error:
+        text = rfc8785.dumps(value).decode()
+        # A float such as 1e20 is written like an integer that nobody could read back: refused as that is.
+        offence = next(_offences(value, "$"), None) if _LONG.search(text) else None
+    except RecursionError as error:
+        raise Uncanonical("$", "it is nested too deeply") from error
+    except (rfc8785.CanonicalizationError, UnicodeError) as error:
         path, why = next(_offences(value, "$"), ("$", str(error)))
         raise Uncanonical(path, why) from error
+    if offence:
+        raise Uncanonical(*offence)
+    return text
 
 
 def parse(text: str) -> Any:
@@ -50,6 +62,11 @@ def parse(text: str) -> Any:
 def digest(tag: str, text: str) -> str:
     """`sha256:` and 64 hex digits over the tag and the text; equal only for equal tags and bytes."""
     return f"{ALGORITHM}:{hashlib.sha256(f'handoff/{tag}/1\n{text}'.encode()).hexdigest()}"
+
+
+def plain(text: str) -> str:
+    """Text from outside as any store can hold it: NUL and half surrogate pairs become visible escapes."""
+    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def idempotency_key(*, run_id: str, step: str, arguments: str, round_: int) -> str:
@@ -85,6 +102,8 @@ def _offences(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield path, "an integer beyond 2^53; write it as a string"
         case float() if not math.isfinite(value):
             yield path, f"{value} has no canonical form"
+        case float() if MAX_SAFE < abs(value) < WRITTEN_WITH_EXPONENT:
+            yield path, "an integer beyond 2^53; write it as a string"
         case int() | float():
             return
         case str():

@@ -50,6 +50,7 @@ class Draft:
     retry_at: datetime | None
     failures: int
     replans: int
+    reads: int
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -77,7 +78,7 @@ class Draft:
         self.observations, self.effects, self.done, self.rounds, self.produced = {}, {}, {}, {}, {}
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
-        self.returned_seq = self.failures = self.replans = 0
+        self.returned_seq = self.failures = self.replans = self.reads = 0
         self.cancel_requested, self.retry_at = False, None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
@@ -176,6 +177,7 @@ def _observed(draft: Draft, event: e.ObservationRecorded, recorded: e.Recorded) 
         observed_at=event.observed_at, half_life=event.half_life, seq=recorded.seq,
     )  # fmt: skip
     draft.retry_at, draft.failures = None, 0
+    draft.reads += 1
 
 
 @_on(e.AttemptFailed)
@@ -197,7 +199,7 @@ def _proposed(draft: Draft, event: e.PlanProposed, recorded: e.Recorded) -> None
             claim=event.claim, seq=recorded.seq, at=recorded.at,
         ),
     )  # fmt: skip
-    draft.done, draft.retry_at, draft.failures = {}, None, 0
+    draft.done, draft.retry_at, draft.failures, draft.reads = {}, None, 0, 0
 
 
 @_on(e.PlanApprovedByPolicy)
@@ -419,13 +421,15 @@ def _opened(number: int, promise: s.PlanPromise, receipt: s.Receipt) -> s.Obliga
 def _human(draft: Draft, event: e.HumanNeeded, recorded: e.Recorded) -> None:
     known = {r.code for r in draft.reasons}
     draft.reasons += tuple(r for r in event.reasons if r.code not in known)
-    draft.retry_at, draft.failures = None, 0
+    draft.retry_at, draft.failures, draft.reads = None, 0, 0
 
 
 @_on(e.RunResumed)
 def _resumed(draft: Draft, event: e.RunResumed, recorded: e.Recorded) -> None:
-    for step in event.raised:
-        draft.rounds[step] = draft.rounds.get(step, 0) + 1
+    for step in draft.plans[-1].plan.steps if event.raised else ():
+        if step.name in event.raised:
+            operation = f"{step.system} {step.operation_id}"
+            draft.rounds[operation] = draft.rounds.get(operation, 0) + 1
 
 
 @_on(e.ReplanOrdered)

@@ -14,8 +14,11 @@ Rows = dict[str, list[Row]]
 def wake_at(state: s.RunState) -> datetime | None:
     """When a worker has to look at the run next; None where only a person, or nobody, moves it."""
     match state.state:
-        case s.State.SUCCEEDED | s.State.CANCELLED | s.State.NEEDS_HUMAN:
+        case s.State.SUCCEEDED | s.State.CANCELLED:
             return None
+        case s.State.NEEDS_HUMAN:
+            # A cancel that waited for an open effect goes on by itself once nothing is open.
+            return state.at if state.cancel_requested and not state.open_effects else None
         case s.State.WAITING_APPROVAL:
             request = state.request
             pending = request is not None and request.status is s.RequestStatus.PENDING

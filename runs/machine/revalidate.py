@@ -93,7 +93,7 @@ def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
     request = state.request
     if request and request.status is s.RequestStatus.VALID:
         until = request.expires_at
-        yield Check(name="approval", passed=now <= until, was=until.isoformat(), now=now.isoformat())
+        yield Check(name="approval", passed=now < until, was=until.isoformat(), now=now.isoformat())
 
 
 def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:

@@ -8,13 +8,13 @@ from enum import StrEnum
 import msgspec
 
 from runs.machine import state as s
-from runs.machine.canonical import parse
+from runs.machine.canonical import ESCAPED, canonical, parse
 from runs.machine.events import MatchFound, text_of
 from runs.machine.transitions import Decision, allowed_decisions, first_reason
 
 #: The part of a key's retention that is never used: clocks differ, and the call itself takes time.
 RETENTION_MARGIN = 0.1
-LONGEST_MARGIN = timedelta(hours=1)
+LEAST_MARGIN = timedelta(hours=1)  #: where that leaves as much again to resend in
 FIRST_BACK_OFF = timedelta(seconds=1)
 
 
@@ -76,7 +76,15 @@ def difference(effect: s.Effect, match: MatchFound) -> str:
     """What tells the record from the intent, in words; empty where it is the same effect."""
     sent = parse(effect.arguments)
     shown = parse(text_of(match.arguments))
-    other = [f"{k}: sent {sent[k]}, found {v}" for k, v in shown.items() if k in sent and sent[k] != v]
+    other = [
+        f"{k}: sent {sent[k]}, found {v}"
+        for k, v in shown.items()
+        if k in sent and canonical(sent[k]) != canonical(v)
+    ]
+    if ESCAPED in shown and ESCAPED not in sent:
+        other.append(f"arguments that have no canonical form: {shown[ESCAPED]}")
+    if match.operation_id != effect.operation_id:
+        other.append(f"operation id: sent {effect.operation_id}, found {match.operation_id}")
     if match.account != effect.account:
         other.append(f"account: sent {effect.account}, found {match.account}")
     if match.key is not None and match.key != effect.key:
@@ -108,6 +116,7 @@ def _believable(effect: s.Effect, answer: Answered) -> bool:
     return any(
         ask.failure is None
         and not ask.matches
+        and ask.account == effect.account
         and ask.at >= effect.settled_at
         and ask.boot == answer.boot
         and answer.uptime - ask.uptime >= terms.timeout + terms.settle
@@ -142,7 +151,9 @@ def may_resend(effect: s.Effect, now: datetime, *, senders_gone: bool = False) -
     retention = effect.terms.retention
     if retention is None:
         return False
-    margin = min(retention * RETENTION_MARGIN, LONGEST_MARGIN)
+    margin = retention * RETENTION_MARGIN
+    if retention >= 2 * LEAST_MARGIN:
+        margin = max(margin, LEAST_MARGIN)
     whole = effect.terms.dispatch_window + effect.terms.timeout
     return now + whole <= effect.sends[0].at + retention - margin
 
@@ -199,22 +210,30 @@ def next_safe_action(state: s.RunState) -> SafeAction:
 
 
 def _for_worker(state: s.RunState) -> SafeAction:
-    if state.open_effects:
-        effect = state.open_effects[0]
-        end = effect.last_send.at + effect.terms.dispatch_window + effect.terms.timeout
-        return SafeAction(
-            action=Action.SETTLE, right=None, rule="NSA-2", effect=effect.number, until=end,
-            not_safe=UNSAFE_WHILE_OPEN,
-        )  # fmt: skip
+    if calling := _in_flight(state):
+        return calling
     return SafeAction(action=Action.RUN, right=None, rule="NSA-1", until=state.retry_at)
 
 
+def _in_flight(state: s.RunState) -> SafeAction | None:
+    """A send without a receipt: its holder is calling now, or is gone and its outcome becomes unknown."""
+    effect = next((x for x in state.open_effects if x.status is s.EffectStatus.IN_FLIGHT), None)
+    if effect is None:
+        return None
+    end = effect.last_send.at + effect.terms.dispatch_window + effect.terms.timeout
+    return SafeAction(
+        action=Action.SETTLE, right=None, rule="NSA-2", effect=effect.number, until=end,
+        not_safe=UNSAFE_WHILE_OPEN,
+    )  # fmt: skip
+
+
 def _for_unknown(state: s.RunState) -> SafeAction:
+    if calling := _in_flight(state):
+        return calling
     effect = state.open_effects[0]
     return SafeAction(
         action=Action.ASK if effect.terms.queryable else Action.RESEND, right=None, rule="NSA-3",
-        effect=effect.number, until=effect.next_ask_at,
-        not_safe=UNSAFE_WHILE_OPEN,
+        effect=effect.number, until=effect.next_ask_at, not_safe=UNSAFE_WHILE_OPEN,
     )  # fmt: skip
 
 

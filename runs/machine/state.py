@@ -361,6 +361,7 @@ class RunState(Part, frozen=True, kw_only=True):
     retry_at: datetime | None = None
     failures: int = 0
     replans: int = 0
+    reads: int = 0
 
     @property
     def goal(self) -> Goal:
@@ -391,6 +392,10 @@ class RunState(Part, frozen=True, kw_only=True):
     def remaining(self) -> tuple[PlanStep, ...]:
         """The steps of the latest plan that are not done, in order."""
         return tuple(x for x in self.plan.plan.steps if x.name not in self.done) if self.plan else ()
+
+    def round_of(self, step: PlanStep) -> int:
+        """The latest round of the step's operation, whatever earlier plans called the step."""
+        return self.rounds.get(f"{step.system} {step.operation_id}", 0)
 
     def by_operation(self, system: str, operation_id: str) -> Effect | None:
         """The latest effect of this run under an operation id, whatever became of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runs.machine.decide.common import (
     BACK_OFF_FIRST,
     FAILURES_BEFORE_HUMAN,
+    READS_IN_A_ROW,
     Events,
     attempt_failed,
     finished,
@@ -22,11 +23,13 @@ from runs.machine.decide.people import (
 )
 from runs.machine.decide.plans import (
     Requirement,
+    conditions,
     constraints_digest,
     expired,
     plan_document,
     proposal_refused,
     proposed,
+    read,
     requested,
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
@@ -35,6 +38,7 @@ from runs.machine.decide.sends import dispatched, found_open, next_send, occupie
 __all__ = [
     "BACK_OFF_FIRST",
     "FAILURES_BEFORE_HUMAN",
+    "READS_IN_A_ROW",
     "REPLANS_IN_A_ROW",
     "ConclusionRefused",
     "Events",
@@ -48,6 +52,7 @@ __all__ = [
     "causes",
     "concluded",
     "conclusion_conditions",
+    "conditions",
     "constraints_digest",
     "decided",
     "dispatched",
@@ -62,6 +67,7 @@ __all__ = [
     "plan_document",
     "proposal_refused",
     "proposed",
+    "read",
     "refused_call",
     "requested",
     "resend_unknown",

@@ -11,6 +11,7 @@ from runs.machine.transitions import Refused
 Events = tuple[e.Event, ...]
 BACK_OFF_FIRST = timedelta(seconds=1)
 FAILURES_BEFORE_HUMAN = 5
+READS_IN_A_ROW = 100
 
 
 def attempt_failed(state: s.RunState, *, what: str, detail: str, reason: str, now: datetime) -> Events:

@@ -20,39 +20,55 @@ def executed(
     evidence: str,
     problem: str | None,
     versions: dict[str, str],
+    late: bool = False,
 ) -> Events:
-    """The call was answered: done. `problem` is the postcondition that does not hold."""
+    """The call was answered: done. `problem` is the postcondition that does not hold.
+
+    `late`: the one who called does not hold the run any more.
+    """
     receipt = e.ReceiptStored(
         effect=effect, executed=True, reference=reference, evidence=e.raw(evidence), source="call",
         failed=problem, versions=versions,
     )  # fmt: skip
-    return _receipt(state, receipt, _failed_postcondition(effect, problem))
+    return _receipt(state, receipt, _failed_postcondition(effect, problem), late=late)
 
 
-def refused_call(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
-    """The call was answered: definitely not done. Trying it again is a new round, by a person's decision."""
+def refused_call(state: s.RunState, effect: int, *, detail: str, evidence: str, late: bool = False) -> Events:
+    """The call was answered: definitely not done. Trying it again is a new round, by a person's decision.
+
+    `late`: as in `executed`.
+    """
     receipt = e.ReceiptStored(
         effect=effect, executed=False, reference="", evidence=e.raw(evidence), source="call", detail=detail
     )
-    return _receipt(state, receipt, human("tool_failed", subject=f"E-{effect}", evidence=detail))
+    return _receipt(state, receipt, human("tool_failed", subject=f"E-{effect}", evidence=detail), late=late)
 
 
 def _failed_postcondition(effect: int, problem: str | None) -> Events:
     return human("postcondition_failed", subject=f"E-{effect}", evidence=problem) if problem else ()
 
 
-def _receipt(state: s.RunState, receipt: e.ReceiptStored, then: Events) -> Events:
-    """Evidence moves the run where the effect is open and the table lets it; it is kept in every other case."""
+def _receipt(state: s.RunState, receipt: e.ReceiptStored, then: Events, *, late: bool) -> Events:
+    """Evidence moves the run where the effect is open and the table lets it; it is kept in every other case.
+
+    What an older holder heard moves nothing: a later send may be under way, and says more.
+    """
     effect = state.effects[receipt.effect]
-    if effect.status in s.OPEN_EFFECT and allows(state.state, e.ReceiptStored):
+    if not late and effect.status in s.OPEN_EFFECT and allows(state.state, e.ReceiptStored):
         return receipt, *then
-    executed_before = effect.receipt.executed if effect.receipt else None
-    contradicts = executed_before is not None and executed_before != receipt.executed
+    contradicts = effect.receipt is not None and _contradicts(effect.receipt, receipt)
     kept = e.EvidenceKept(
         effect=receipt.effect, executed=receipt.executed, reference=receipt.reference, evidence=receipt.evidence,
         source=receipt.source, contradicts=contradicts,
     )  # fmt: skip
     return (kept, *_contradicted(state, receipt, contradicts))
+
+
+def _contradicts(stored: s.Receipt, came: e.ReceiptStored) -> bool:
+    """Whether both cannot be true: one says that it happened and one not, or it happened twice."""
+    if stored.executed != came.executed:
+        return True
+    return came.executed and bool(stored.reference) and stored.reference != came.reference
 
 
 def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool) -> Events:
@@ -63,9 +79,10 @@ def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool
     )
 
 
-def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str) -> Events:
-    """The call ended without a clear answer: the outcome is unknown."""
-    if state.effects[effect].status is s.EffectStatus.IN_FLIGHT and allows(state.state, e.OutcomeUnknown):
+def ambiguous(state: s.RunState, effect: int, *, detail: str, evidence: str, late: bool = False) -> Events:
+    """The call ended without a clear answer: the outcome is unknown. `late`: as in `executed`."""
+    in_flight = state.effects[effect].status is s.EffectStatus.IN_FLIGHT
+    if not late and in_flight and allows(state.state, e.OutcomeUnknown):
         unknown = e.OutcomeUnknown(effect=effect, detail=detail, evidence=e.raw(evidence))
         return (unknown, *blind_stops(state.effects[effect]))
     return (
@@ -122,5 +139,8 @@ def asked(
             )
         case safety.Kind.CONFLICT:
             return queried, *human("effect_conflict", subject=f"E-{number}", evidence=says.why)
+        case safety.Kind.NOT_EXECUTED:
+            why = "it did not happen, and sending it again is not safe without a person"
+            return queried, *human("effect_unknown", subject=f"E-{number}", evidence=why)
         case _:
             return queried, *human("effect_unknown", subject=f"E-{number}", evidence=says.why)

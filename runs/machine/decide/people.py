@@ -7,6 +7,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
+from runs.machine.canonical import round_suffix
 from runs.machine.decide.common import Events
 from runs.machine.transitions import Decision, Refused, allowed_decisions, allows
 
@@ -92,16 +93,26 @@ def decided(state: s.RunState, decision: Decision, *, note: str) -> Events:
         case Decision.RETRY:
             return (e.RunResumed(decision=decision.value, note=note, raised=_refused_steps(state)),)
         case Decision.RESUME:
-            return (e.RunResumed(decision=decision.value, note=note),)
+            return (e.RunResumed(decision=decision.value, note=note), *_ask_first(state))
         case _:
             raise Refused(state.state, decision.value)
 
 
+def _ask_first(state: s.RunState) -> Events:
+    """A run that goes on with an effect unknown asks about it before anything else."""
+    return tuple(
+        e.OutcomeUnknown(effect=x.number, detail="the run was resumed: it is asked again")
+        for x in state.open_effects
+    )
+
+
 def _refused_steps(state: s.RunState) -> tuple[str, ...]:
-    """Steps whose latest effect was definitely refused: a new round may do them."""
-    refused = {
-        x.step
-        for x in state.effects.values()
-        if x.status is s.EffectStatus.NOT_EXECUTED and x.receipt and x.receipt.source == "call"
-    }
-    return tuple(step.name for step in state.remaining if step.name in refused)
+    """Steps whose operation did not happen in its latest round, and can only be done in a new one."""
+    return tuple(step.name for step in state.remaining if _needs_round(state, step))
+
+
+def _needs_round(state: s.RunState, step: s.PlanStep) -> bool:
+    known = state.by_operation(step.system, round_suffix(step.operation_id, state.round_of(step)))
+    if known is None or known.status is not s.EffectStatus.NOT_EXECUTED or known.receipt is None:
+        return False
+    return known.receipt.source == "call" or known.arguments_digest != step.arguments_digest

@@ -9,7 +9,7 @@ import msgspec
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
-from runs.machine.decide.common import FAILURES_BEFORE_HUMAN, Events, human
+from runs.machine.decide.common import FAILURES_BEFORE_HUMAN, READS_IN_A_ROW, Events, human
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +57,14 @@ def proposed(
     return version, requested(plan, made, requirement=requirement, request=request, now=now)
 
 
+def read(state: s.RunState, event: e.ObservationRecorded) -> Events:
+    """What the planner wanted to know was read. One that only ever reads makes no plan: then a person."""
+    if state.reads < READS_IN_A_ROW:
+        return (event,)
+    evidence = f"it read {state.reads} times and proposed no plan"
+    return event, *human("planner_refused", evidence=evidence)
+
+
 def proposal_refused(state: s.RunState, problems: tuple[str, ...]) -> Events:
     """What the planner proposed is not allowed: it is asked again, a few times, then a person."""
     if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
@@ -69,17 +77,18 @@ def requested(
 ) -> e.ApprovalRequested:
     """A request for people's approval, with everything it is bound to."""
     expires_at = now + requirement.stands_for
-    conditions = _conditions(plan, plan_digest, requirement, expires_at)
+    text = conditions(plan, plan_digest, requirement, expires_at)
     return e.ApprovalRequested(
-        request=request, version=plan.version, digest=plan_digest, conditions=e.raw(conditions),
-        conditions_digest=digest("conditions", conditions), needed=requirement.needed, right=requirement.right,
+        request=request, version=plan.version, digest=plan_digest, conditions=e.raw(text),
+        conditions_digest=digest("conditions", text), needed=requirement.needed, right=requirement.right,
         policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
     )  # fmt: skip
 
 
-def _conditions(
+def conditions(
     plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime
 ) -> str:
+    """The canonical text of all that an approval of the plan is bound to."""
     rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
     return canonical(
         {

@@ -47,10 +47,13 @@ def next_send(
     senders_gone: bool = False,
 ) -> Events:
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
-    if state.state is not s.State.EXECUTING or not state.remaining or state.plan is None:
+    ready = state.state is s.State.EXECUTING and not state.open_effects
+    if not ready or not state.remaining or state.plan is None:
         raise Refused(state.state, "EffectIntended")
+    if state.identity.deadline and now > state.identity.deadline:
+        return human("deadline_passed", evidence=state.identity.deadline.isoformat())
     step = state.remaining[0]
-    round_ = state.rounds.get(step.name, 0)
+    round_ = state.round_of(step)
     operation_id = round_suffix(step.operation_id, round_)
     if known := state.by_operation(step.system, operation_id):
         safe = safety.may_resend(known, now, senders_gone=senders_gone)
@@ -79,8 +82,9 @@ def _send_again(
     """The operation id is known to this run: answered from its receipt, or sent again under the same key."""
     name = f"E-{effect.number}"
     if effect.arguments_digest != step.arguments_digest:
-        evidence = f"{effect.arguments} -> {step.arguments}"
-        return human("effect_conflict", subject=name, evidence=evidence)
+        # What did not happen stands in nobody's way: with other arguments it is a new round, by a person's decision.
+        code = "effect_conflict" if effect.status is not s.EffectStatus.NOT_EXECUTED else "tool_failed"
+        return human(code, subject=name, evidence=f"{effect.arguments} -> {step.arguments}")
     if effect.status is s.EffectStatus.CONFIRMED:
         plan = state.plan.version if state.plan else 0
         return (e.EffectAnswered(step=step.name, effect=effect.number, plan_version=plan),)

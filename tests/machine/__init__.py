@@ -1,0 +1,1 @@
+"""The machine by itself: no database, no clock, no outside."""

@@ -1,0 +1,77 @@
+"""One event of every type, with every field filled."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from runs.machine import events as e
+from runs.machine.canonical import digest
+from runs.machine.decide import plan_document
+from tests.machine.lives import CHECKS, SENDER, T0, TERMS, plan_of, planning
+
+_plan = plan_document(plan_of(planning().state))
+_digest = digest("plan", _plan)
+_causes = (e.Cause(what="resources", subject="order:7", was="v1", now="v2"),)
+_match = e.MatchFound(
+    reference="ref-1", operation_id="pay:7", key=None, account="acct", final=True, reversed=False,
+    arguments=e.raw('{"order":"7"}'),
+)  # fmt: skip
+
+_ALL: tuple[e.Event, ...] = (
+    e.RunStarted(
+        run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
+        input=e.raw('{"n":0.1}'), creator="p", principal="p", lineage="run_A", start_key="k",
+        constraints=(e.Term(text="x", source_kind="policy", source_ref="r", source_version="1"),), deadline=T0,
+    ),
+    e.ObservationRecorded(
+        tool="look_up", arguments=e.raw("{}"), value=e.raw("[1]"), resource="order:7", version="v1", observed_at=T0,
+        half_life=timedelta(minutes=10, microseconds=1),
+    ),
+    e.AttemptFailed(what="planner", detail="no", retry_at=T0),
+    e.ProposalRefused(problems=("a", "b")),
+    e.PlanProposed(version=1, document=e.raw(_plan), digest=_digest, claim="fine"),
+    e.ApprovalRequested(
+        request="r", version=1, digest=_digest, conditions=e.raw("{}"), conditions_digest="d", needed=2,
+        right="approve_plans", policy_version="1", expires_at=T0, excluded={"p": "principal"},
+    ),
+    e.PlanApprovedByPolicy(version=1, digest=_digest, policy_version="1"),
+    e.ApprovalGiven(request="r", version=1, digest=_digest, person="p", submission="s", reason="yes"),
+    e.PlanApproved(request="r", version=1, digest=_digest),
+    e.PlanRejected(request="r", version=1, digest=_digest, person="p", submission="s", reason="no"),
+    e.ChangesAsked(request="r", version=1, digest=_digest, person="p", submission="s", reason="less"),
+    e.ApprovalVoided(request="r", version=1, causes=_causes),
+    e.ApprovalExpired(request="r", version=1),
+    e.PlanVoided(version=1, causes=_causes),
+    e.RevalidationPassed(checks=CHECKS),
+    e.RevalidationRefused(checks=(e.Check(name="log", passed=False, was="a", now="b", unread=True),)),
+    e.EffectIntended(
+        effect=1, step="pay:7", tool="pay", system="bank", account="acct", operation_id="pay:7", key="0" * 64,
+        round=0, arguments=e.raw('{"amount":"10.00"}'), arguments_digest="d", plan_version=1, terms=TERMS,
+        sender=SENDER,
+    ),
+    e.EffectSent(effect=1, sender=SENDER),
+    e.EffectDispatched(effect=1),
+    e.EffectUnsent(effect=1),
+    e.EffectAnswered(step="pay:7", effect=1, plan_version=1),
+    e.OutcomeUnknown(effect=1, detail="timed out", evidence=e.raw("null")),
+    e.ReceiptStored(
+        effect=1, executed=True, reference="ref-1", evidence=e.raw("{}"), source="query", detail="d",
+        failed="another amount", asked=3, versions={"order:7": "v2"},
+    ),
+    e.EffectQueried(
+        effect=1, failure=None, matches=(_match,), account="acct", evidence=e.raw("[]"), boot="b",
+        uptime=timedelta(days=400), next_at=T0,
+    ),
+    e.EffectReconciled(effect=1, happened=True, asked=3, reference="ref-1", note="seen"),
+    e.EvidenceKept(
+        effect=1, executed=None, reference="", evidence=e.raw("{}"), source="call", contradicts=False
+    ),
+    e.HumanNeeded(reasons=(e.Reason(code="tool_failed", subject="E-1", evidence="no"),)),
+    e.RunResumed(decision="retry", note="", raised=("pay:7",)),
+    e.ReplanOrdered(note="smaller"),
+    e.CancelRequested(note="not needed"),
+    e.CancelBegan(),
+    e.RunCancelled(obligations=(1, 2)),
+    e.RunSucceeded(),
+)  # fmt: skip
+SAMPLES: dict[type[e.Event], e.Event] = {type(event): event for event in _ALL}
