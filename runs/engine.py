@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from runs import agents, facts, planning, recovery
+from runs import agents, crash, facts, planning, recovery
 from runs.host import gone, sender, uptime
 from runs.ledger import Guard, LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
@@ -35,6 +35,7 @@ def advance(run_id: str) -> int:
     if held is None:
         return 0
     with held:
+        crash.reach(run_id, crash.CLAIMED)
         try:
             while _step(held):
                 pass
@@ -285,7 +286,10 @@ def _called(held: Held, tool: WritingTool, effect: s.Effect, began: timedelta) -
     if uptime() - began > effect.terms.dispatch_window:
         return Ambiguous(detail="the window for the call was over before it began")
     try:
-        return tool.call(recovery.call_of(effect, held.state.expected_versions(effect.step)))
+        crash.reach(held.run.pk, crash.BEFORE_CALL)
+        answer = tool.call(recovery.call_of(effect, held.state.expected_versions(effect.step)))
+        crash.reach(held.run.pk, crash.AFTER_CALL)
+        return answer
     except Exception as error:
         log.exception("the tool failed", extra={"tool": tool.name, "effect": effect.number})
         return Ambiguous(detail=f"{type(error).__name__} in the tool {tool.name}")

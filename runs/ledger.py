@@ -21,6 +21,7 @@ import msgspec
 import psycopg
 from django.db import connection
 
+from runs import crash
 from runs.machine import events as e
 from runs.machine import projection
 from runs.machine import state as s
@@ -115,9 +116,11 @@ def append(
     new, states = _reduced(state, events, actor, at)
     parameters = _parameters(state, new, events, states, actor, at)
     extra = (token, lease, guard.as_json() if guard else None)
+    crash.reach(new.identity.run, f"before {type(events[0]).__name__}")
     refused, detail = _call(parameters, extra)
     if refused:
         raise _refusal(refused, detail, new.identity.run)
+    crash.reach(new.identity.run, f"after {type(events[0]).__name__}")
     return new
 
 

@@ -11,6 +11,9 @@ from runs.machine.canonical import canonical, idempotency_key, parse, round_suff
 from runs.machine.decide.common import Events, human
 from runs.machine.transitions import Refused
 
+#: An effect that can only be sent again gets this many sends before patience counts: a fleet may have been away.
+SENDS_AT_LEAST = 3
+
 
 def found_open(state: s.RunState) -> Events:
     """What a new holder knows of effects that an earlier one left in flight: nothing."""
@@ -100,7 +103,8 @@ def _send_again(
 def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:
     """An unknown effect that cannot be asked about but whose key is honoured: sent again under it, or a person."""
     effect = state.effects[number]
-    if effect.terms.blind or now >= safety.patience_ends(effect) or not safety.may_resend(effect, now):
+    tired = len(effect.sends) >= SENDS_AT_LEAST and now >= safety.patience_ends(effect)
+    if effect.terms.blind or tired or not safety.may_resend(effect, now):
         why = effect.unknown_detail or "no receipt came"
         return human("effect_unknown", subject=f"E-{number}", evidence=why)
     return (e.EffectSent(effect=number, sender=sender),)

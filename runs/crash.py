@@ -1,0 +1,34 @@
+"""Named points at which a test, and only a test, may kill this process.
+
+Armed by the environment of a worker in the test profile: a folder in which a file named `RUN@POINT` asks for one
+SIGKILL there. Everywhere else `reach` is one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+VARIABLE: Final = "HANDOFF_CRASH_POINTS"
+_FOLDER = os.environ.get(VARIABLE) if os.environ.get("HANDOFF_PROFILE") == "test" else None
+
+#: Beside these, `before TYPE` and `after TYPE` stand for an append whose first event is of that type.
+CLAIMED: Final = "claimed"
+BEFORE_CALL: Final = "before call"
+AFTER_CALL: Final = "after call"
+
+
+def reach(run_id: str, point: str) -> None:
+    """Die here if a test asked for it, once."""
+    if _FOLDER is not None:
+        _die_if_asked(Path(_FOLDER) / f"{run_id}@{point}")
+
+
+def _die_if_asked(asked: Path) -> None:
+    try:
+        asked.unlink()
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,139 @@
+"""An agent whose one step is an effect by a tool of the kind that its input names; the outside is `MATRIX_URL`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import httpx
+
+from approvals.policy import RulePolicy
+from runs.agents import Agent, Plan, Proposal, Read, Step, View
+from runs.tools import (
+    Ambiguous,
+    Answer,
+    Arguments,
+    Call,
+    Executed,
+    Found,
+    Match,
+    Reading,
+    ReadingTool,
+    WritingTool,
+)
+
+HOUR = timedelta(hours=1)
+
+
+class Thing(Arguments):
+    thing: str
+
+
+class Look(ReadingTool):
+    """Something to read first, so that the run has an observation."""
+
+    name = "look"
+    system = "matrix"
+    schema = Thing
+    half_life = timedelta(minutes=10)
+
+    def read(self, arguments: Mapping[str, Any], *, timeout: timedelta) -> Reading:
+        return Reading(
+            value={"thing": arguments["thing"]}, resource=f"thing:{arguments['thing']}", version="1"
+        )
+
+
+class Do(WritingTool):
+    """Both: it can be asked about, and honours keys."""
+
+    name = "both"
+    system = "matrix"
+    schema = Thing
+    reversible = True
+    queryable = True
+    idempotency_retention: ClassVar[timedelta | None] = HOUR
+
+    @property
+    def account(self) -> str:
+        return "matrix"
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"do:{arguments['thing']}"
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        return f"do {arguments['thing']}"
+
+    def call(self, call: Call) -> Answer:
+        key = call.key if self.idempotency_retention else ""
+        body = {"operation": call.operation_id, "key": key, "thing": call.arguments["thing"]}
+        try:
+            answer = httpx.post(os.environ["MATRIX_URL"], json=body, timeout=call.timeout.total_seconds())
+        except httpx.HTTPError as error:
+            return Ambiguous(detail=type(error).__name__)
+        return Executed(reference=answer.json()["reference"], account="matrix", evidence=answer.json())
+
+    def query(self, call: Call) -> Found | Ambiguous:
+        answer = httpx.get(os.environ["MATRIX_URL"], params={"operation": call.operation_id}, timeout=1)
+        matches = tuple(
+            Match(
+                reference=f"ref-{x['operation']}", operation_id=x["operation"], key=x["key"] or None,
+                account="matrix", final=True, arguments={"thing": x["thing"]},
+            )
+            for x in answer.json()
+        )  # fmt: skip
+        return Found(matches=matches, account="matrix", evidence=answer.json())
+
+    def postcondition(self, arguments: Mapping[str, Any], evidence: Any) -> str | None:
+        return None
+
+
+class Query(Do):
+    """It can be asked about, and honours no keys."""
+
+    name = "query"
+    idempotency_retention = None
+
+
+class Key(Do):
+    """It honours keys, and cannot be asked about."""
+
+    name = "key"
+    queryable = False
+
+
+class Blind(Do):
+    """Neither."""
+
+    name = "blind"
+    queryable = False
+    idempotency_retention = None
+
+
+class Planner:
+    """Looks, then does."""
+
+    def propose(self, view: View) -> Proposal:
+        arguments = {"thing": str(view.input["thing"])}
+        look = Read(tool="look", arguments=arguments)
+        if view.observed("look", arguments) is None:
+            return look
+        step = Step(
+            name=f"do:{arguments['thing']}",
+            tool=str(view.input["kind"]),
+            arguments=arguments,
+            rests_on=(look,),
+        )
+        return Plan(steps=(step,))
+
+
+KINDS = ("both", "query", "key", "blind")
+AGENT = Agent(
+    name="matrix",
+    version="1",
+    title="Matrix",
+    planner=Planner(),
+    tools=(Look(), Do(), Query(), Key(), Blind()),
+    policy=RulePolicy(version="1", rules=()),
+)
