@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Model
 
 from approvals.models import Decision, Request
 from runs.ledger import chain_problem, load
 from runs.machine import projection
 from runs.machine import state as s
-from runs.models import Constraint, Effect, Obligation, Observation, PlanVersion, Run
+from runs.models import Constraint, Effect, Event, Obligation, Observation, PlanVersion, Run
 
 _TABLES: dict[str, tuple[type[Model], str]] = {
     "effects": (Effect, "number"),
@@ -36,6 +37,25 @@ def differences(run_id: str) -> list[str]:
     for name, rows in projection.changes(None, state).items():
         found += _rows_differ(state, name, rows)
     return found + list(_requests_differ(state))
+
+
+def rebuild(run_id: str) -> None:
+    """Make the run's rows beside its log anew from its events, in one transaction. Decisions are people's
+    rows and stay.
+
+    Raises ledger.LogUnreadable, ledger.RunMissing; nothing was changed then.
+    """
+    with transaction.atomic():
+        Run.objects.select_for_update(of=("self",)).filter(pk=run_id).first()
+        state = load(run_id)
+        head = Event.objects.filter(run_id=run_id, seq=state.seq).values_list("hash", flat=True).get()
+        for name, rows in projection.changes(None, state).items():
+            model, _ = _TABLES[name]
+            model._base_manager.filter(run_id=run_id).delete()
+            model._base_manager.bulk_create([model(**row) for row in rows])
+        Run.objects.filter(pk=run_id).update(
+            **projection.run_row(state), seq=state.seq, at=state.at, head=head
+        )
 
 
 def _run_differs(state: s.RunState) -> list[str]:

@@ -11,7 +11,7 @@ from accounts.models import User
 from approvals.models import Request, Verdict
 from examples.refunds.demo.people import APPROVER, OPERATOR, PEOPLE, SECOND, make_house
 from examples.refunds.starting import start_from_csv
-from runs import actions, engine, recovery
+from runs import actions, agents, engine, recovery
 from runs.ledger import load
 from runs.machine.state import RunState, State
 from runs.models import Agent, Run
@@ -70,7 +70,7 @@ class Story:
     def ask(self, run: Run, effect: int = 1) -> RunState:
         """The operator asks the service again; what it answers is stored."""
         asked = load(run.pk).effects[effect]
-        tool = recovery.agents.registered()["refunds", "1"].writing(asked.tool)
+        tool = agents.registered()["refunds", "1"].writing(asked.tool)
         answer, evidence, _ = recovery.ask(asked, tool)
         actions.record_answer(
             person=self.operator, run_id=run.pk, effect=effect, answer=answer, evidence=evidence, submission=uuid4()
