@@ -57,7 +57,9 @@ _DUE = """
 SELECT r.id, a.name, r.agent_version FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id
 WHERE NOT r.state IN ('succeeded', 'cancelled') AND r.wake_at <= handoff_now()
     AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
-ORDER BY r.wake_at LIMIT %s
+    AND ('agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)) = %(wanted)s
+    AND r.wake_at <= handoff_now() - %(late)s
+ORDER BY r.wake_at LIMIT %(most)s
 """
 
 
@@ -273,19 +275,29 @@ def keepable(evidence: Any) -> str:
 
 
 def sweep() -> int:
-    """Wake every run whose time has come, that nobody holds and that a live worker serves; how many were
-    woken.
+    """Wake every run whose time has come, that nobody holds and that a live worker serves; how many were woken.
+
+    One whose version nobody has served for the version's grace is handed to a person.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_DUE, [SWEEP_AT_MOST])
-        due = cursor.fetchall()
     served = live_serves()
-    woken = [row for row in due if agents.queue_name(row[1], row[2]) in served]
-    for run_id, agent, version in woken:
+    due = _due(served, served_ones=True, late=timedelta())
+    for run_id, agent, version in due:
         if not outbox.wake(run_id=run_id, agent=agent, version=version):
             break
-    _swept(len(woken))
-    return len(woken)
+    for run_id, _, version in _due(served, served_ones=False, late=settings.HANDOFF_DURATIONS.version_grace):
+        actions.stop_unserved(run_id=run_id, version=version)
+    _swept(len(due))
+    return len(due)
+
+
+def _due(served: set[str], *, served_ones: bool, late: timedelta) -> list[tuple[str, str, str]]:
+    """Runs that nobody holds and whose time came at least `late` ago: id, agent, version; the longest due first."""
+    with _sql() as cursor:
+        cursor.execute(
+            _DUE, {"served": list(served), "wanted": served_ones, "late": late, "most": SWEEP_AT_MOST}
+        )
+        found: list[tuple[str, str, str]] = cursor.fetchall()
+    return found
 
 
 def live_serves() -> set[str]:
