@@ -32,10 +32,13 @@ from runs.machine import state as s
 from runs.machine.canonical import canonical
 from runs.machine.safety import Answered
 from runs.machine.transitions import Decision, Refused
-from runs.models import Agent, Run, Submission
+from runs.models import CLOSED, Agent, Run, Submission
 from runs.outbox import wake_on_commit
 
 ID_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # no I, L, O, U: they are misread
+
+
+SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
 
 
 class AlreadyStarted(Exception):
@@ -284,6 +287,21 @@ def _decision_events(state: s.RunState, outcome: Outcome) -> list[e.Event]:
     if made.state_after != s.RequestStatus.VALID.value:
         return [decided]
     return [decided, e.PlanApproved(request=request.id, version=request.version, digest=request.digest)]
+
+
+def stop_unserved(*, run_id: str, version: str) -> None:
+    """Hand a run to a person because no worker serves its agent's version; nothing where it moved meanwhile."""
+    with transaction.atomic():
+        row = Run.objects.select_related("agent").get(pk=run_id)
+        fence_shared(row.tenant_id)
+        run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
+        now = database_now()
+        held = run.lease_until is not None and run.lease_until > now
+        if held or run.wake_at is None or run.wake_at > now or run.state in CLOSED:
+            return
+        state = load(run_id)
+        events = decide.human("version_unavailable", subject=run.agent.name, evidence=version)
+        write(state, events, run=run, actor=SYSTEM, now=now)
 
 
 def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID) -> Done:
