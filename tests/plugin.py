@@ -17,7 +17,8 @@ from typing import IO
 import pytest
 
 from console.embedded.home import Home
-from console.embedded.postgres import Postgres, binaries, postgres_child
+from console.embedded.postgres import Postgres, postgres_child
+from console.embedded.postgres_programs import binaries
 from console.embedded.process import Child
 from console.embedded.valkey import valkey_child
 from tests.chromium import how_to_get_chromium, without_browser

@@ -111,7 +111,8 @@ class Home:
         for folder in (self.root, self.run, self.log, self.sockets):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owned = self.sockets.stat()
-        if owned.st_uid != os.geteuid() or self.sockets.is_symlink():
+        # Root may have given it to the user that runs PostgreSQL.
+        if os.geteuid() not in {0, owned.st_uid} or self.sockets.is_symlink():
             raise NotOurFolder(
                 f"{self.sockets} belongs to another user; remove it, or set HANDOFF_HOME to a shorter path"
             )

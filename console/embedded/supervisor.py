@@ -15,7 +15,7 @@ from typing import Any
 from console.embedded.control import Answer, ControlSocket, Refused, Request
 from console.embedded.home import Home
 from console.embedded.identity import Identity
-from console.embedded.postgres import NoPostgres
+from console.embedded.postgres_programs import NoPostgres
 from console.embedded.process import Child, DidNotStart, Program, die_with_parent
 
 Say = Callable[[str], None]

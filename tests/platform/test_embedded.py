@@ -15,7 +15,9 @@ import pytest
 
 from console.embedded.home import LONGEST_SOCKET_FOLDER, Home
 from console.embedded.identity import Identity, started, wait_until
-from console.embedded.postgres import NoPostgres, Postgres, postgres_child
+from console.embedded.postgres import Postgres, postgres_child
+from console.embedded.postgres_programs import NoPostgres, binaries, copy_programs
+from console.embedded.postgres_user import closed_to
 from console.embedded.process import Child, DidNotStart, Program
 from console.embedded.valkey import answers, valkey_child
 
@@ -224,3 +226,22 @@ def test_a_killed_backend_leaves_the_others_able_to_reconnect(postgres: tuple[Po
             connection.execute("select 1")
     assert wait_until(server.answers, seconds=10)
     assert kept(server) == [1]
+
+
+def test_the_way_to_a_folder_is_open_or_the_closed_one_is_named(tmp_path: Path) -> None:
+    """For the case that root has to give PostgreSQL to another user."""
+    inner = tmp_path / "closed" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o700)
+    stranger = os.geteuid() + 1
+    assert closed_to(stranger, inner) in {tmp_path / "closed", *tmp_path.parents, tmp_path}
+    assert closed_to(stranger, Path("/usr/bin")) is None
+    assert closed_to(os.geteuid(), tmp_path / "closed") in {None, *tmp_path.parents}
+
+
+def test_copied_programs_run(tmp_path: Path) -> None:
+    folder, major = binaries()
+    copy_programs(folder, tmp_path / "programs")
+    copy = tmp_path / "programs" / folder.relative_to(folder.parents[2]) / "postgres"
+    said = subprocess.run([copy, "--version"], capture_output=True, text=True, check=True).stdout
+    assert f" {major}." in said

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from console.embedded.home import Home, NotOurFolder
 from console.embedded.installation import Installation
-from console.embedded.postgres import NoPostgres
+from console.embedded.postgres_programs import NoPostgres
 from console.embedded.process import DidNotStart
 from console.embedded.supervisor import AlreadyRunning, Once, Supervisor
 from console.embedded.valkey import NoValkey
