@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import health
+from console import health, inbox, live
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -21,5 +21,9 @@ def _pages(*modules: str) -> list[URLResolver]:
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("", inbox.home, name="home"),
+    path("inbox/", inbox.inbox, name="inbox"),
+    path("inbox/notices/", live.inbox_notices, name="inbox-notices"),
+    path("runs/", inbox.all_runs, name="runs"),
     *_pages("accounts.urls", "approvals.urls", "runs.urls"),
 ]

@@ -22,8 +22,8 @@ from accounts.rights import Right
 from approvals import decisions as approvals
 from approvals.binding import Change
 from approvals.models import Request, Verdict
-from approvals.outcomes import AlreadyRecorded, NotNeeded, Outcome
-from runs import access, agents, planning, sources
+from approvals.outcomes import AlreadyRecorded, NotNeeded, Outcome, StaleError
+from runs import access, agents, binding, planning, sources
 from runs.clock import database_now
 from runs.ledger import Guard, append, load
 from runs.machine import decide
@@ -261,6 +261,8 @@ def decide_plan(
         )
         if request is None:
             raise NoPlanToDecide(f"{run_id} v{version}")
+        if changes := binding.changed(state, request, _code_of(run)):
+            raise StaleError(changes=changes)
         outcome = approvals.decide(
             request=request, person=person, verdict=verdict, reason=reason, digest=digest,
             conditions_digest=conditions_digest, submission=submission, now=now,
@@ -269,6 +271,11 @@ def decide_plan(
             write(state, _decision_events(state, outcome), run=run, actor=person_actor(person), now=now)
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return outcome
+
+
+def _code_of(run: Run) -> agents.Agent | None:
+    """The agent's version of the run, where this process has it."""
+    return agents.registered().get((run.agent.name, run.agent_version))
 
 
 _VERDICTS: dict[Verdict, type[e.ApprovalGiven | e.PlanRejected | e.ChangesAsked]] = {

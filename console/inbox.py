@@ -1,0 +1,192 @@
+"""The inbox and the list of all runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+from django.db import DatabaseError, transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from accounts.rights import Right
+from console.inbox_rows import groups
+from runs.access import agents_for, visible_runs
+from runs.clock import database_now
+from runs.models import CLOSED
+from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts
+from runs.views.frame import Context, console_page, number, person_of, shell, show
+
+log = structlog.get_logger(__name__)
+
+PAGE = 50
+TABS: dict[str, Promise] = {
+    "all": gettext_lazy("All"),
+    "unknown": gettext_lazy("Unknown outcome"),
+    "needs_human": gettext_lazy("Needs a person"),
+    "waiting_approval": gettext_lazy("Waiting for approval"),
+    "closed": gettext_lazy("Closed today"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the address asks for."""
+
+    view: str
+    agent: str
+    risk: str
+    q: str
+    mine: bool
+    page: int
+
+    @classmethod
+    def of(cls, request: HttpRequest, *, mine: bool) -> Asked:
+        """From the address; `mine` is this person's default where no filter form was sent."""
+        sent = request.GET
+        view = sent.get("view", "all")
+        return cls(
+            view=view if view in TABS or view == "any" else "all",
+            agent=sent.get("agent", ""),
+            risk=sent.get("risk", "") if sent.get("risk") in TIERS else "",
+            q=sent.get("q", "").strip().replace("\x00", ""),
+            mine=sent.get("mine") == "1" if "view" in sent else mine,
+            page=number(sent.get("page")) or 1,
+        )
+
+    def url(self, **changed: object) -> str:
+        """The same question with other values, as a query."""
+        values = {
+            "view": self.view, "agent": self.agent, "risk": self.risk, "q": self.q,
+            "mine": "1" if self.mine else "", "page": self.page, **changed,
+        }  # fmt: skip
+        return "?" + urlencode({k: v for k, v in values.items() if v and (k, v) != ("page", 1)})
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """The console begins at the inbox."""
+    return HttpResponseRedirect(reverse("inbox"))
+
+
+@console_page
+@require_safe
+def inbox(request: HttpRequest) -> HttpResponse:
+    """Runs that wait for a person, most pressing first; with view=any all runs, newest first."""
+    person = person_of(request)
+    asked = Asked.of(request, mine=agents_for(person, Right.OPERATE_RUNS).exists())
+    now = database_now()
+    context = {**_list(person, asked, now), "view": asked.view, "filters": asked, "q": asked.q}
+    notices = reverse("inbox-notices") + asked.url(since=now.isoformat(), page=1)
+    return show(request, "console/inbox.html", {**shell(request, now=now, notices=notices), **context})
+
+
+def all_runs(request: HttpRequest) -> HttpResponse:
+    """Every run: the inbox's table without a default filter."""
+    return HttpResponseRedirect(reverse("inbox") + "?view=any")
+
+
+def filtered(person: User, asked: Asked, now: datetime) -> QuerySet[Any]:
+    """The runs that the filters leave, in every view."""
+    runs = annotated(person, now)
+    if asked.agent:
+        runs = runs.filter(agent__name=asked.agent)
+    if asked.risk:
+        runs = runs.filter(tier=TIERS.index(asked.risk))
+    if asked.q:
+        runs = runs.filter(
+            Q(pk__iexact=asked.q) | Q(goal__icontains=asked.q) | Q(start_key__icontains=asked.q)
+        )
+    return runs
+
+
+def views_of(person: User, asked: Asked, now: datetime) -> dict[str, Q]:
+    """Each view as a filter. "I can act" is about what waits, so neither closed runs nor "any" ask for it."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    mine = actionable(person) if asked.mine else Q()
+    return {**{name: view & mine for name, view in VIEWS.items()}, "closed": closed_since(today), "any": Q()}
+
+
+def tabs(runs: QuerySet[Any], views: dict[str, Q], asked: Asked) -> list[dict[str, Any]]:
+    """The tabs, each with how many rows it lists; None where they could not be counted."""
+    found: dict[str, int | None] = dict.fromkeys(TABS)
+    try:
+        with transaction.atomic():
+            found |= counts(runs, {name: views[name] for name in TABS})
+    except DatabaseError:
+        log.exception("counts_failed")
+    return [_tab(key, label, found[key], asked) for key, label in TABS.items()]
+
+
+def _tab(key: str, label: Promise, count: int | None, asked: Asked) -> dict[str, Any]:
+    url = asked.url(view=key, page=1)
+    return {"key": key, "label": label, "url": url, "count": count, "current": key == asked.view}
+
+
+def _list(person: User, asked: Asked, now: datetime) -> Context:
+    runs = filtered(person, asked, now)
+    views = views_of(person, asked, now)
+    found = {"counts": tabs(runs, views, asked), "agents": _agents(person)}
+    try:
+        with transaction.atomic():
+            return {**found, **_rows(runs.filter(views[asked.view]), person, asked, now)}
+    except DatabaseError:
+        log.exception("list_failed")
+        return {**found, "failed": True}
+
+
+def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Context:
+    ranked = asked.view not in ("closed", "any")
+    total = runs.count()
+    pages = max(1, -(-total // PAGE))
+    page = min(asked.page, pages)
+    ordered = by_urgency(runs) if ranked else runs.order_by("-created_at", "pk")
+    shown = list(ordered[(page - 1) * PAGE : page * PAGE])
+    return {
+        "groups": groups(shown, person, now, ranked=ranked),
+        "total": total,
+        "sort_text": _sorted_by(ranked),
+        "paging": _paging(asked, page, pages),
+        **({} if total else _empty(person, asked, now)),
+    }
+
+
+def _sorted_by(ranked: bool) -> str:
+    if ranked:
+        return _("Sorted by risk, then effects that only a person can settle, then oldest.")
+    return _("Newest first.")
+
+
+def _paging(asked: Asked, page: int, pages: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"page": page, "pages": pages}
+    if page > 1:
+        found["previous_url"] = asked.url(page=page - 1)
+    if page < pages:
+        found["next_url"] = asked.url(page=page + 1)
+    return found
+
+
+def _empty(person: User, asked: Asked, now: datetime) -> Context:
+    """Why there is nothing: no right, filtered away, or nothing that waits."""
+    visible = visible_runs(person)
+    if not agents_for(person, Right.VIEW_RUNS).exists():
+        return {"no_rights": True}
+    bare = Asked(view=asked.view, agent="", risk="", q="", mine=False, page=1)
+    unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
+    last = visible.filter(state__in=CLOSED).order_by("-since").first()
+    idle: Context = {"running": visible.exclude(state__in=CLOSED).count()}
+    if last:
+        idle["last"] = {"title": last.goal, "url": reverse("run", args=[last.pk]), "at": last.since}
+    return {"unfiltered_total": unfiltered, "idle": idle}
+
+
+def _agents(person: User) -> list[str]:
+    return list(agents_for(person, Right.VIEW_RUNS).values_list("name", flat=True))

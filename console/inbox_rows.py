@@ -1,0 +1,171 @@
+"""The rows of the inbox: why a run is there, its next step, and whether this person may take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from accounts.rights import Denial, DenialKind, Right
+from runs.access import agents_for
+from runs.machine import events as e
+from runs.machine.events import Reason, decode
+from runs.machine.safety import Action, SafeAction
+from runs.models import CLOSED, Effect, Event, Run
+from runs.pages import next_action, words
+from runs.queries import TIERS, doubts, excluded_from, owed
+
+Row = dict[str, Any]
+STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of all rows of a page, read in a few queries whatever their number."""
+
+    person: User
+    now: datetime
+    doubts: dict[str, list[Effect]]
+    owed: dict[str, list[str]]
+    reasons: dict[str, list[Reason]]
+    excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
+    mine: dict[Right, frozenset[int]]  #: right -> the agents on which this person holds it
+
+
+def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) -> list[dict[str, Any]]:
+    """The `groups` of console/inbox.html, in the order of the runs."""
+    ids = [run.pk for run in runs]
+    known = Known(
+        person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
+        excluded=excluded_from(person, ids),
+        mine={
+            right: frozenset(agents_for(person, right).values_list("pk", flat=True))
+            for right in (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS)
+        },
+    )  # fmt: skip
+    if not ranked:
+        return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
+    by_tier = groupby(runs, key=lambda run: TIERS[run.tier])  # type: ignore[attr-defined]
+    return [{"risk": tier, "runs": [_row(run, known) for run in group]} for tier, group in by_tier]
+
+
+def _row(run: Run, known: Known) -> Row:
+    action = _action(run, known)
+    row: Row = {
+        "id": run.pk,
+        "title": run.goal,
+        "url": reverse("run", args=[run.pk]),
+        "agent": run.agent.title,
+        "agent_version": run.agent_version,
+        "state": run.state,
+        "why": _why(run, known),
+        "since": run.since,
+    }
+    if action:
+        watching = _watching(run, action, known)
+        url = None if watching else next_action.address(run.pk, action)
+        row |= {"next": {"label": next_action.label(action), "url": url}, "watching": watching}
+    return row
+
+
+def _action(run: Run, known: Known) -> SafeAction | None:
+    """The next safe action by the same rules as on the run page, as far as a person takes it."""
+    plan = run.plan_version
+    if run.pk in known.doubts:
+        effect = known.doubts[run.pk][0].number
+        return SafeAction(action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=effect)
+    if run.state == "needs_human":
+        return SafeAction(action=Action.DECIDE, right="operate_runs", rule="NSA-8")
+    if run.state == "waiting_approval" and run.expires_at is not None:  # type: ignore[attr-defined]
+        return SafeAction(action=Action.REVIEW, right="approve_plans", rule="NSA-6", plan=plan)
+    if run.state == "waiting_approval":
+        return SafeAction(action=Action.RENEW, right="operate_runs", rule="NSA-5", plan=plan)
+    return None
+
+
+def _watching(run: Run, action: SafeAction, known: Known) -> str:
+    """Why this person cannot take the action; empty where they can."""
+    right = Right(action.right or Right.VIEW_RUNS)
+    if run.agent_id not in known.mine[right]:
+        return Denial(kind=DenialKind.RIGHT_MISSING, person=known.person, right=right).sentence
+    if action.action is Action.REVIEW and run.pk in known.excluded:
+        return _("You have a part in this plan, so somebody else must decide.")
+    return ""
+
+
+def _reasons(runs: Sequence[Run]) -> dict[str, list[Reason]]:
+    """Why each run stopped, with what it is about, from the events that say so."""
+    stopped = {run.pk: run for run in runs if run.reasons}
+    said: dict[tuple[str, str], Reason] = {}
+    events = Event.objects.filter(run_id__in=stopped, type__in=STOPPING, body__isnull=False)
+    for event in events.order_by("seq"):
+        told = decode(seq=event.seq, type_=event.type, version=event.version, body=event.body or "")
+        said |= {(event.run_id, reason.code): reason for reason in _told(told)}
+    return {
+        pk: [
+            said.get((pk, code)) or Reason(code=code, subject=f"v{run.plan_version}") for code in run.reasons
+        ]
+        for pk, run in stopped.items()
+    }
+
+
+def _told(event: e.Event) -> tuple[Reason, ...]:
+    match event:
+        case e.HumanNeeded():
+            return event.reasons
+        case e.PlanRejected():
+            return (Reason(code="plan_rejected", subject=f"v{event.version}", evidence=event.reason),)
+        case _:
+            return ()
+
+
+def _why(run: Run, known: Known) -> str:
+    if run.pk in known.doubts:
+        return _doubt(run, known)
+    if run.state == "needs_human":
+        return " ".join(words.reason_with_evidence(r) for r in known.reasons.get(run.pk, []))
+    if run.state == "waiting_approval":
+        return _waits(run)
+    if run.state in CLOSED and run.pk in known.owed:
+        promised = words.joined(known.owed[run.pk])
+        return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
+    return _("Over.") if run.state in CLOSED else _("A worker moves it.")
+
+
+def _doubt(run: Run, known: Known) -> str:
+    effects = known.doubts[run.pk]
+    hard = sum(not effect.reversible for effect in effects)
+    facts = {"number": len(effects), "hard": hard, "title": effects[0].title}
+    text = (
+        ngettext(
+            "%(number)d effect has no receipt (%(hard)d cannot be undone): %(title)s.",
+            "%(number)d effects have no receipt (%(hard)d cannot be undone), first: %(title)s.",
+            len(effects),
+        )
+        % facts
+    )
+    if run.state == "unknown":
+        return _("%(doubt)s A worker is asking the other system.") % {"doubt": text}
+    reasons = " ".join(words.reason_with_evidence(r) for r in known.reasons.get(run.pk, []))
+    return _("%(doubt)s %(reasons)s") % {"doubt": text, "reasons": reasons}
+
+
+def _waits(run: Run) -> str:
+    hard: int = run.irreversible or 0  # type: ignore[attr-defined]
+    until: datetime | None = run.expires_at  # type: ignore[attr-defined]
+    facts = {"version": run.plan_version, "hard": hard}
+    if until is None:
+        return _("No approval of plan v%(version)d is asked for any more: it expired or was voided.") % facts
+    text = ngettext(
+        "Approval of plan v%(version)d expires at %(until)s; %(hard)d change cannot be undone.",
+        "Approval of plan v%(version)d expires at %(until)s; %(hard)d changes cannot be undone.",
+        hard,
+    )
+    return text % {**facts, "until": words.clock(until)}

@@ -1,0 +1,54 @@
+"""Whether a request still speaks of what is true now: compared before a person's decision is recorded."""
+
+from __future__ import annotations
+
+from approvals.binding import Change, binding_changes
+from approvals.models import Request, RequestState
+from runs import planning
+from runs.agents import Agent
+from runs.machine import decide
+from runs.machine import state as s
+from runs.machine.canonical import digest
+
+
+def changed(state: s.RunState, request: Request, agent: Agent | None) -> tuple[Change, ...]:
+    """Everything that differs from what the pending request is bound to. Nothing for one that is decided or over:
+    what became of it is told by `approvals`. Without the agent's code its policy is left to the worker.
+    """
+    known = next((r for r in state.requests if r.id == str(request.pk)), None)
+    if state.plan is None or known is None or request.state != RequestState.PENDING:
+        return ()
+    now = digest("plan", state.plan.document)
+    conditions = _conditions(state, state.plan, known, now, agent)
+    found = binding_changes(request=request, digest=now, conditions=conditions)
+    return (*found, *_moved(request, known), *_observed(state, state.plan))
+
+
+def _conditions(
+    state: s.RunState, plan: s.PlanVersion, known: s.Request, now: str, agent: Agent | None
+) -> str:
+    """The conditions as they would be written now."""
+    if agent is None:
+        return known.conditions
+    requirement = planning.requirement(state, agent, plan.plan)
+    return decide.conditions(plan.plan, now, requirement, known.expires_at)
+
+
+def _moved(request: Request, known: s.Request) -> tuple[Change, ...]:
+    """The row against the event that it was made from: the time, and the digest of the conditions."""
+    pairs = {
+        "expires_at": (known.expires_at.isoformat(), request.expires_at.isoformat()),
+        "conditions_digest": (known.conditions_digest, digest("conditions", request.conditions)),
+    }
+    return tuple(Change(what=what, before=a, after=b) for what, (a, b) in pairs.items() if a != b)
+
+
+def _observed(state: s.RunState, plan: s.PlanVersion) -> tuple[Change, ...]:
+    """Resources that the run has seen at another version since the plan was made."""
+    found = []
+    for rest in {(r.tool, r.arguments): r for step in plan.plan.steps for r in step.rests_on}.values():
+        seen = state.observations.get((rest.tool, rest.arguments))
+        bound = state.produced.get(rest.resource, rest.version)
+        if seen and seen.version != bound:
+            found.append(Change(what=f"resource_versions.{rest.resource}", before=bound, after=seen.version))
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""The checks of the review page, from what is stored. All are made again before each change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from accounts.rights import Right
+from runs.agents import Agent
+from runs.machine import state as s
+from runs.machine.canonical import digest
+from runs.machine.decide import constraints_digest
+from runs.pages.run_page import Reader
+from runs.pages.who import who_can
+
+Row = dict[str, Any]
+
+
+def checks(
+    state: s.RunState, plan: s.PlanVersion, request: s.Request | None, agent: Agent | None, reader: Reader
+) -> list[Row]:
+    """The `checks` of parts/checks.html."""
+    return [
+        *_binding(state, plan, request),
+        *_policy(plan, agent),
+        *_people(request, reader),
+        *(_read(state, rest, reader) for rest in _rests(state, plan)),
+    ]
+
+
+def blocked(made: list[Row]) -> str:
+    """Why approving is not possible now: the first hard check that fails; empty where none does."""
+    return next((row["hard"] for row in made if row["state"] == "fail" and row["hard"]), "")
+
+
+def _row(name: str, passed: bool, detail: str = "", hard: str = "") -> Row:
+    return {
+        "name": name,
+        "state": "pass" if passed else "fail",
+        "detail": detail,
+        "hard": hard,
+        "again": True,
+    }
+
+
+def _binding(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) -> Iterator[Row]:
+    again = digest("plan", plan.document)
+    asked = request.digest if request else plan.digest
+    yield _row(
+        _("The stored plan has the digest that is asked about"),
+        again == plan.digest == asked,
+        hard=_("the stored plan is not the one whose approval was asked for."),
+    )
+    document = plan.plan
+    yield _row(
+        _("The plan is for the committed goal"),
+        document.goal_version == state.goal.version,
+        hard=_("the goal was revised since; another plan is needed."),
+    )
+    yield _row(
+        _("The constraints are those the plan was made under"),
+        document.constraints_digest == constraints_digest(state),
+        hard=_("the constraints changed since; another plan is needed."),
+    )
+
+
+def _policy(plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:
+    was = plan.plan.policy_version
+    name = _("The policy is %(version)s") % {"version": was}
+    if agent is None:
+        detail = _("This console does not have the agent’s version; the worker checks it.")
+        yield {"name": name, "state": "not_checked", "detail": detail, "hard": "", "again": True}
+        return
+    now = agent.policy.version
+    detail = "" if now == was else _("It is %(version)s now.") % {"version": now}
+    yield _row(name, now == was, detail, _("the policy changed since; another plan is needed."))
+
+
+def _people(request: s.Request | None, reader: Reader) -> Iterator[Row]:
+    if request is None:
+        return
+    people = [p for p in reader.holders[Right(request.right)] if str(p.pk) not in request.excluded]
+    name = _("Enough people may approve: %(needed)d needed") % {"needed": request.needed}
+    yield _row(name, len(people) >= request.needed, who_can(people))
+
+
+def _rests(state: s.RunState, plan: s.PlanVersion) -> list[s.PlanRest]:
+    rests = {(r.tool, r.arguments): r for step in plan.plan.steps for r in step.rests_on}
+    return list(rests.values())
+
+
+def _read(state: s.RunState, rest: s.PlanRest, reader: Reader) -> Row:
+    """Resource version and age of one observation. Its source itself is read again before each change."""
+    seen = state.observations.get((rest.tool, rest.arguments))
+    facts = {"resource": rest.resource, "version": rest.version}
+    name = _("%(resource)s is at version %(version)s and was read within its limit") % facts
+    if seen is None:
+        return _row(name, False, _("It was never read."), _("what the plan rests on was never read."))
+    bound = state.produced.get(rest.resource, rest.version)
+    detail = _("Last seen at version %(version)s.") % {"version": seen.version}
+    if seen.version != bound:
+        return _row(name, False, detail, _("what the plan acts on has changed; another plan is needed."))
+    if seen.expires_at <= reader.now:
+        detail = _("Read too long ago: it is read again before anything is sent.")
+        return {"name": name, "state": "noted", "detail": detail, "hard": "", "again": True}
+    return _row(name, True, detail)

@@ -1,0 +1,113 @@
+"""The effects ledger: sent ones from the log, planned ones from the plan, in the order in which they matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from accounts.rights import Right
+from runs.machine import state as s
+from runs.pages import words
+from runs.pages.values import flat
+
+Row = dict[str, Any]
+_ORDER = ("unknown", "in_flight", "planned", "confirmed", "not_executed")
+
+
+def rows(state: s.RunState, mine: frozenset[Right]) -> list[Row]:
+    """The `effects` of parts/effects.html: unknown first, then in flight, planned, confirmed (newest first)."""
+    sent = [row(state, effect, mine) for effect in state.effects.values()]
+    planned = [] if state.state in s.TERMINAL else _planned(state)
+    order = {name: place for place, name in enumerate(_ORDER)}
+    return sorted([*sent, *planned], key=lambda r: (order[r["state"]], -r["number"], r["id"]))
+
+
+def summary(found: list[Row]) -> str:
+    """How many there are of each kind."""
+    count = {name: sum(r["state"] == name for r in found) for name in _ORDER}
+    text = _("%(unknown)d unknown · %(in_flight)d in flight · %(planned)d planned · %(confirmed)d confirmed")
+    return text % count
+
+
+def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right]) -> Row:
+    """One effect with its intent, sends and receipt."""
+    run = state.identity.run
+    receipt = effect.receipt
+    is_open = effect.status in s.OPEN_EFFECT
+    found = {
+        "id": f"E-{effect.number}",
+        "number": effect.number,
+        "title": effect.title,
+        "system": effect.system,
+        "account": effect.account,
+        "operation_id": effect.operation_id,
+        "key": effect.key,
+        "round": effect.round,
+        "reversible": effect.terms.reversible,
+        "undo": _("can be undone") if effect.terms.reversible else "",
+        "state": effect.status.value,
+        "state_note": note(effect),
+        "intent_at": effect.intent_at,
+        "sent_at": None,
+        "receipt_at": receipt.at if receipt else None,
+        "receipt_ref": receipt.reference if receipt else None,
+        "intent_seq": effect.intent_seq,
+        "request_digest": effect.arguments_digest,
+        "arguments": flat(effect.arguments),
+        "event_url": f"{reverse('run-events', args=[run])}?from={effect.intent_seq}#event-{effect.intent_seq}",
+    }
+    if is_open and Right.RECONCILE_EFFECTS in mine:
+        found["reconcile_url"] = reverse("effect-reconcile", args=[run, effect.number])
+    return found
+
+
+def note(effect: s.Effect) -> str:
+    """What is known beside the state: how it was settled, or what has been tried."""
+    receipt = effect.receipt
+    if receipt and receipt.by_person:
+        return _("Concluded by a person from the other system’s answer.")
+    if receipt and receipt.failed:
+        return _("Not as ordered: %(problem)s") % {"problem": receipt.failed}
+    if receipt and not receipt.executed:
+        return receipt.detail
+    if effect.status is s.EffectStatus.UNKNOWN:
+        return _asked(effect)
+    return _("Sent again under the same key.") if len(effect.sends) > 1 else ""
+
+
+def _asked(effect: s.Effect) -> str:
+    asks = [ask for ask in effect.asks if ask.seq > effect.last_send.seq]
+    if not asks:
+        return _("Nobody has asked yet.")
+    facts = {"number": len(asks), "at": words.clock(asks[-1].at)}
+    if asks[-1].failure is not None:
+        return _("Asked %(number)d times, last at %(at)s: no answer.") % facts
+    return _("Asked %(number)d times, last at %(at)s.") % facts
+
+
+def _planned(state: s.RunState) -> list[Row]:
+    open_steps = {effect.step for effect in state.open_effects}
+    voided = state.plan is None or state.plan.voided_seq is not None
+    steps = [] if voided else [step for step in state.remaining if step.name not in open_steps]
+    return [_planned_row(step, -place) for place, step in enumerate(steps, 1)]
+
+
+def _planned_row(step: s.PlanStep, number: int) -> Row:
+    return {
+        "id": "–",
+        "number": number,
+        "title": step.title,
+        "system": step.system,
+        "operation_id": step.operation_id,
+        "key": None,
+        "reversible": step.reversible,
+        "undo": _("can be undone") if step.reversible else "",
+        "state": "planned",
+        "intent_at": None,
+        "sent_at": None,
+        "receipt_at": None,
+        "receipt_ref": None,
+        "arguments": flat(step.arguments),
+    }

@@ -1,0 +1,199 @@
+"""The next safe action in words: what, why, until when, what is not safe and why, and where to take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.rights import Right
+from runs.machine import state as s
+from runs.machine.safety import Action, SafeAction, next_safe_action
+from runs.machine.transitions import first_reason
+from runs.pages import words
+
+Sentences = tuple[str, str, str]  # what, why, what it waits for
+
+
+def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
+    """The `next` of runs/run.html. The link stands only where this person may take it."""
+    action = next_safe_action(state)
+    do, why, wait = _SAY[action.action](state, action)
+    facts = {"rule": action.rule, "seq": state.seq}
+    found = {
+        "do": do,
+        "why": why,
+        "wait": wait,
+        "not_safe": not_safe(action),
+        "decided": _("Decided by rule %(rule)s from version %(seq)d, not by the agent.") % facts,
+    }
+    if action.right is not None and Right(action.right) in mine:
+        found |= {"url": address(state.identity.run, action), "label": label(action)}
+    if Right.CANCEL_RUNS in mine and state.state not in (*s.TERMINAL, s.State.CANCELLING):
+        found["other_url"] = reverse("run-stop", args=[state.identity.run])
+    return found
+
+
+def not_safe(action: SafeAction) -> list[str]:
+    """What must not be done now, each with why."""
+    facts = {"effect": f"E-{action.effect}", "plan": action.plan}
+    return [str(words.NOT_SAFE[code]) % facts for code in action.not_safe]
+
+
+def label(action: SafeAction) -> str:
+    """The action as the text of a link."""
+    facts = {"effect": f"E-{action.effect}", "plan": action.plan}
+    match action.action:
+        case Action.RECONCILE:
+            return _("Reconcile %(effect)s") % facts
+        case Action.REVIEW:
+            return _("Review plan v%(plan)d") % facts
+        case Action.RENEW:
+            return _("Ask for approval of plan v%(plan)d again") % facts
+        case Action.DECIDE:
+            return _("Decide how it goes on")
+        case _:
+            return _("Open the run")
+
+
+def address(run: str, action: SafeAction) -> str:
+    """Where the action is taken."""
+    match action.action:
+        case Action.RECONCILE:
+            return reverse("effect-reconcile", args=[run, action.effect])
+        case Action.REVIEW:
+            return reverse("plan-review", args=[run, action.plan])
+        case Action.RENEW:
+            return reverse("run-renew", args=[run])
+        case Action.DECIDE:
+            return reverse("run-decide", args=[run])
+        case _:
+            return reverse("run", args=[run])
+
+
+def _of(state: s.RunState, action: SafeAction) -> tuple[s.Effect, dict[str, str]]:
+    effect = state.effects[action.effect or 0]
+    facts = {
+        "effect": words.effect_title(effect),
+        "id": f"E-{effect.number}",
+        "system": effect.system,
+        "at": words.clock(effect.last_send.at),
+    }
+    return effect, facts
+
+
+def _may_have_been_sent(facts: dict[str, str]) -> str:
+    return _("%(effect)s may have been sent after %(at)s and no receipt was stored.") % facts
+
+
+def _ask(state: s.RunState, action: SafeAction) -> Sentences:
+    effect, facts = _of(state, action)
+    do = _("Wait: a worker asks %(system)s what became of %(id)s.") % facts
+    until = words.clock(effect.next_ask_at) if effect.next_ask_at else ""
+    wait = _("Nothing to do for a person: it is asked again at %(at)s.") % {"at": until} if until else ""
+    return do, _may_have_been_sent(facts), wait
+
+
+def _resend(state: s.RunState, action: SafeAction) -> Sentences:
+    _effect, facts = _of(state, action)
+    do = _("Wait: a worker sends %(id)s again under the same key, which %(system)s honours.") % facts
+    until = words.clock(action.until) if action.until else ""
+    wait = _("Nothing to do for a person: it is tried at %(at)s.") % {"at": until} if until else ""
+    return do, _may_have_been_sent(facts), wait
+
+
+def _reconcile(state: s.RunState, action: SafeAction) -> Sentences:
+    _effect, facts = _of(state, action)
+    do = _("Ask %(system)s what happened to effect %(id)s, and record what it answers.") % facts
+    stopped = words.reason_with_evidence(first_reason(state.reasons))
+    return do, _("%(sent)s %(stopped)s") % {"sent": _may_have_been_sent(facts), "stopped": stopped}, ""
+
+
+def _settle(state: s.RunState, action: SafeAction) -> Sentences:
+    _effect, facts = _of(state, action)
+    do = _("Wait: %(id)s is being sent to %(system)s now.") % facts
+    why = _("%(effect)s was begun at %(at)s and has no receipt yet.") % facts
+    until = words.clock(action.until) if action.until else ""
+    return do, why, _("If no receipt is stored by %(at)s, a worker asks what became of it.") % {"at": until}
+
+
+def _review(state: s.RunState, action: SafeAction) -> Sentences:
+    do = _("Review plan v%(plan)d: approve it, reject it or ask for changes.") % {"plan": action.plan}
+    until = words.clock(action.until) if action.until else ""
+    return do, changes_sentence(state), _("The request expires at %(at)s.") % {"at": until}
+
+
+def changes_sentence(state: s.RunState) -> str:
+    """How many changes the plan makes and how many of them cannot be undone."""
+    steps = state.remaining
+    hard = sum(not step.reversible for step in steps)
+    facts = {"number": len(steps), "hard": hard}
+    text = ngettext(
+        "The plan makes %(number)d change outside; %(hard)d of it cannot be undone.",
+        "The plan makes %(number)d changes outside; %(hard)d of them cannot be undone.",
+        len(steps),
+    )
+    return text % facts
+
+
+def _renew(state: s.RunState, action: SafeAction) -> Sentences:
+    do = _("Ask for approval of plan v%(plan)d again.") % {"plan": action.plan}
+    return do, why_not_open(state), _("Nothing is sent while no approval stands.")
+
+
+def why_not_open(state: s.RunState) -> str:
+    """Why the latest request is not open any more."""
+    request = state.request
+    if request is None:
+        return _("Nobody was asked yet.")
+    if request.status is s.RequestStatus.VOIDED:
+        return _("The approval was voided. %(causes)s") % {
+            "causes": " ".join(words.cause(c) for c in request.causes)
+        }
+    at = words.clock(request.closed_at or request.expires_at)
+    return _("The request expired at %(at)s and nobody’s approval stands.") % {"at": at}
+
+
+def _decide(state: s.RunState, action: SafeAction) -> Sentences:
+    names = [str(words.DECISIONS[d.value][0]) for d in action.decisions]
+    do = _("Decide how the run goes on: %(decisions)s.") % {"decisions": words.joined(names)}
+    return do, " ".join(words.reason_with_evidence(r) for r in state.reasons), ""
+
+
+def _run(state: s.RunState, action: SafeAction) -> Sentences:
+    do = _("Nothing to do: a worker goes on with the run.")
+    why = _("Nothing is in flight or unknown, and nothing waits for a person.")
+    until = words.clock(action.until) if action.until else ""
+    return do, why, _("It is tried again at %(at)s.") % {"at": until} if until else ""
+
+
+def _finish(state: s.RunState, action: SafeAction) -> Sentences:
+    return (
+        _("Nothing to do: a worker ends the run."),
+        _("Its end was asked for, and nothing is in flight or unknown."),
+        "",
+    )
+
+
+def _over(state: s.RunState, action: SafeAction) -> Sentences:
+    if state.open_obligations:
+        owed = words.joined([o.text for o in state.open_obligations])
+        return _("Keep what the run promised: %(owed)s.") % {"owed": owed}, _("The run is over."), ""
+    return _("Nothing. The run is over."), _("Nothing is in flight, unknown or owed."), ""
+
+
+_SAY: dict[Action, Callable[[s.RunState, SafeAction], Sentences]] = {
+    Action.RUN: _run,
+    Action.ASK: _ask,
+    Action.RESEND: _resend,
+    Action.REVIEW: _review,
+    Action.RENEW: _renew,
+    Action.RECONCILE: _reconcile,
+    Action.DECIDE: _decide,
+    Action.SETTLE: _settle,
+    Action.FINISH_CANCEL: _finish,
+    Action.NONE: _over,
+}

@@ -1,0 +1,149 @@
+"""Plan versions: their steps, what changed from a base, and what became of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from runs.machine import state as s
+from runs.pages import words
+from runs.pages.values import flat
+
+Row = dict[str, Any]
+
+
+def base_of(state: s.RunState, plan: s.PlanVersion) -> s.PlanVersion | None:
+    """What a version is compared with: the last approved one before it, else the one before it."""
+    before = [p for p in state.plans if p.version < plan.version]
+    approved = [p for p in before if p.by_policy or _approved(state, p)]
+    found = approved or before
+    return found[-1] if found else None
+
+
+def _approved(state: s.RunState, plan: s.PlanVersion) -> bool:
+    kept = (s.RequestStatus.VALID, s.RequestStatus.CONSUMED)
+    return any(r.version == plan.version and r.status in kept for r in state.requests)
+
+
+def version_of(state: s.RunState, number: int) -> s.PlanVersion | None:
+    """The stored version of this number."""
+    return next((p for p in state.plans if p.version == number), None)
+
+
+def steps(state: s.RunState, plan: s.PlanVersion, base: s.PlanVersion | None) -> list[Row]:
+    """Every step of the version (parts/plan_steps.html), with what changed from the base and what is gone."""
+    old = {step.name: step for step in base.plan.steps} if base else {}
+    rows = [_step(state, plan, n, step, old.get(step.name)) for n, step in enumerate(plan.plan.steps, 1)]
+    if base is None:
+        return rows
+    names = {step.name for step in plan.plan.steps}
+    gone = [step for name, step in old.items() if name not in names]
+    return rows + [{**_facts("–", step), "change": "removed", "diffs": []} for step in gone]
+
+
+def _step(
+    state: s.RunState, plan: s.PlanVersion, number: int, step: s.PlanStep, old: s.PlanStep | None
+) -> Row:
+    diffs = differences(old.arguments, step.arguments) if old else []
+    change = "added" if old is None else "changed" if diffs or old.tool != step.tool else "same"
+    return {**_facts(str(number), step), "change": change, "diffs": diffs, **_became(state, plan, step)}
+
+
+def _facts(number: str, step: s.PlanStep) -> Row:
+    return {
+        "number": number,
+        "title": step.title,
+        "tool": step.tool,
+        "system": step.system,
+        "writes": True,
+        "reversible": step.reversible,
+        "undo": _("can be undone") if step.reversible else "",
+    }
+
+
+def differences(before: str, after: str) -> list[Row]:
+    """[{path, before, after}] of the argument values that differ."""
+    old = {r["path"]: r["value"] for r in flat(before)}
+    new = {r["path"]: r["value"] for r in flat(after)}
+    paths = [*new, *(p for p in old if p not in new)]
+    return [{"path": p, "before": old.get(p), "after": new.get(p)} for p in paths if old.get(p) != new.get(p)]
+
+
+def _became(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Row:
+    effect = next((e for e in state.effects.values() if e.step == step.name), None)
+    if effect is None or (plan is not state.plan and effect.plan_version != plan.version):
+        return {"state": "planned" if plan is state.plan and plan.voided_seq is None else ""}
+    return {"state": effect.status.value, "state_note": f"E-{effect.number}"}
+
+
+def difference_sentence(rows: list[Row]) -> str:
+    """The difference in one line; empty where there is none."""
+    parts = []
+    for row in rows:
+        parts += [f"{d['path']} {d['before'] or '–'} → {d['after'] or '–'}" for d in row["diffs"]]
+        if row["change"] in ("added", "removed"):
+            name = _("added: %(title)s") if row["change"] == "added" else _("removed: %(title)s")
+            parts.append(name % {"title": row["title"]})
+    return "; ".join(parts)
+
+
+def shown(state: s.RunState, *, may_review: bool) -> Row:
+    """The plan part of runs/run.html: `plan`, `steps`, `base_label`, `claim`."""
+    plan = state.plan
+    if plan is None:
+        return {"plan": None}
+    base = base_of(state, plan)
+    all_steps = steps(state, plan, base)
+    changed = all_steps if base is None else [r for r in all_steps if r["change"] != "same"]
+    url = reverse("plan", args=[state.identity.run, plan.version])
+    found = {
+        "version": plan.version,
+        "digest": plan.digest,
+        "url": url,
+        "summary": summary(plan, base, all_steps),
+        "unchanged": len(all_steps) - len(changed),
+        "approved": became(state, plan),
+    }
+    if may_review and _waits(state, plan):
+        found["review_url"] = f"{url}review/"
+    return {"plan": found, "steps": changed, "base_label": label(base), "claim": plan.claim or None}
+
+
+def _waits(state: s.RunState, plan: s.PlanVersion) -> bool:
+    request = state.request
+    return bool(request and request.status is s.RequestStatus.PENDING and request.version == plan.version)
+
+
+def label(base: s.PlanVersion | None) -> str:
+    """The base as a caption names it."""
+    return f"v{base.version}" if base else ""
+
+
+def summary(plan: s.PlanVersion, base: s.PlanVersion | None, rows: list[Row]) -> str:
+    """The version and how much of it differs."""
+    if base is None:
+        return _("v%(version)d") % {"version": plan.version}
+    facts = {
+        "version": plan.version,
+        "base": base.version,
+        **{c: sum(r["change"] == c for r in rows) for c in ("added", "removed", "changed")},
+    }
+    text = _(
+        "v%(version)d compared with v%(base)d: %(added)d added · %(removed)d removed · %(changed)d changed"
+    )
+    return text % facts
+
+
+def became(state: s.RunState, plan: s.PlanVersion) -> str:
+    """What became of the version, as a sentence."""
+    if plan.voided_seq is not None:
+        facts = {"seq": plan.voided_seq, "causes": " ".join(words.cause(c) for c in plan.voided)}
+        return _("No longer valid since event %(seq)d. %(causes)s") % facts
+    if plan.by_policy:
+        return _("Approved by policy %(policy)s; nobody had to be asked.") % {
+            "policy": plan.plan.policy_version
+        }
+    request = next((r for r in reversed(state.requests) if r.version == plan.version), None)
+    return str(words.REQUESTS[request.status]) if request else ""

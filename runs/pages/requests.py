@@ -1,0 +1,51 @@
+"""Approval requests and what was decided on them, with why one is void."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.machine import state as s
+from runs.pages import words
+
+VERDICTS = {
+    "approve": lambda: _("approved"),
+    "reject": lambda: _("rejected"),
+    "ask": lambda: _("asked for changes"),
+}
+
+
+def rows(state: s.RunState) -> list[dict[str, Any]]:
+    """The `approvals` of parts/approvals.html, newest first."""
+    return [_row(request) for request in reversed(state.requests)]
+
+
+def _row(request: s.Request) -> dict[str, Any]:
+    return {
+        "plan_version": request.version,
+        "digest": request.digest,
+        "state": request.status.value,
+        "at": request.at,
+        "expires_at": request.expires_at,
+        "decisions": [
+            {"name": d.name, "verdict": verdict(d.verdict), "reason": d.reason, "at": d.at}
+            for d in request.decisions
+        ],
+        "causes": _causes(request),
+    }
+
+
+def verdict(code: str) -> str:
+    """A verdict as a verb in the past."""
+    say = VERDICTS.get(code)
+    return say() if say else code
+
+
+def _causes(request: s.Request) -> list[str]:
+    """When and why it lost its validity."""
+    if request.closed_at is None or not request.causes:
+        return []
+    facts = {"at": words.clock(request.closed_at), "seq": request.closed_seq}
+    first = _("No longer valid since %(at)s (event %(seq)d).") % facts
+    return [first, *(words.cause(c) for c in request.causes)]

@@ -1,0 +1,230 @@
+"""The review page: exactly what will be executed, from the stored document that the digest is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.agents import Agent
+from runs.machine import state as s
+from runs.machine.canonical import idempotency_key
+from runs.models import Run
+from runs.pages import plans, words
+from runs.pages.checks import blocked, checks
+from runs.pages.requests import verdict
+from runs.pages.run_page import Reader, heading
+from runs.pages.values import flat
+from runs.pages.who import why_not_decide
+
+Context = dict[str, Any]
+
+
+def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, agent: Agent | None) -> Context:
+    """All of runs/review.html but what a sent form adds."""
+    request = latest_request(state, plan)
+    expired = request is not None and reader.now >= request.expires_at
+    made = checks(state, plan, request, agent, reader)
+    found: Context = {
+        "run": heading(run, state),
+        "plan": _plan(state, plan),
+        "reviewer": {"sentence": _reviewer(request, reader)},
+        "expires_at": request.expires_at if request else None,
+        "expired": expired,
+        "summary": summary(state, plan),
+        "changes": [change(state, plan, step) for step in covered(state, plan)],
+        "left_out": left_out(state, plan),
+        "checks": made,
+        "claim": plan.claim or None,
+        "covers": _covers(plan),
+        "conditions": request.conditions_digest if request else "",
+        "given": given(request),
+        "blocked": blocked(made),
+        "phrase": phrase(state, plan),
+        **_texts(request, plan, len(covered(state, plan))),
+        "values": {},
+        "errors": [],
+    }
+    return found | _may(state, plan, request, reader)
+
+
+def latest_request(state: s.RunState, plan: s.PlanVersion) -> s.Request | None:
+    """The newest request about this version."""
+    return next((r for r in reversed(state.requests) if r.version == plan.version), None)
+
+
+def covered(state: s.RunState, plan: s.PlanVersion) -> tuple[s.PlanStep, ...]:
+    """The steps that approving would let happen: those whose effect does not stand already."""
+    return tuple(step for step in plan.plan.steps if _standing(state, step) is None)
+
+
+def _standing(state: s.RunState, step: s.PlanStep) -> s.Effect | None:
+    held = state.standing(step.system, step.operation_id)
+    return held if held and held.status is s.EffectStatus.CONFIRMED else None
+
+
+def left_out(state: s.RunState, plan: s.PlanVersion) -> list[Context]:
+    """The steps that nothing will be sent for, each with why."""
+    found = []
+    for step in plan.plan.steps:
+        if held := _standing(state, step):
+            reason = _("It is done already: %(effect)s is confirmed and is never sent again.")
+            found.append({"step": step.title, "reason": reason % {"effect": f"E-{held.number}"}})
+    return found
+
+
+def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
+    """One change with every argument as it will be sent, and its key."""
+    run, round_ = state.identity.run, state.round_of(step)
+    key = idempotency_key(run_id=run, step=step.name, arguments=step.arguments, round_=round_)
+    again = any(effect.key == key for effect in state.effects.values())
+    note = _("the same as in an earlier attempt: a late arrival cannot double it") if again else ""
+    return {
+        "title": step.title,
+        "step": step.name,
+        "tool": step.tool,
+        "system": step.system,
+        "reversible": step.reversible,
+        "undo": _("can be undone") if step.reversible else "",
+        "arguments": flat(step.arguments),
+        "operation_id": step.operation_id,
+        "key": key,
+        "key_note": note,
+        "expects": [_expected(state, rest) for rest in step.rests_on],
+        "if_fails": _("The run stops and is handed to a person."),
+    }
+
+
+def _expected(state: s.RunState, rest: s.PlanRest) -> Context:
+    seen = state.observations.get((rest.tool, rest.arguments))
+    return {
+        "resource": rest.resource,
+        "version": rest.version,
+        "read_at": seen.observed_at if seen else None,
+        "limit": seen.half_life if seen else None,
+    }
+
+
+def summary(state: s.RunState, plan: s.PlanVersion) -> str:
+    """How many changes approving allows and how many of them cannot be undone."""
+    steps = covered(state, plan)
+    hard = sum(not step.reversible for step in steps)
+    first = ngettext(
+        "If you approve, the agent will be allowed to make exactly this %(number)d change.",
+        "If you approve, the agent will be allowed to make exactly these %(number)d changes.",
+        len(steps),
+    ) % {"number": len(steps)}
+    if not hard:
+        return _("%(changes)s All of them can be undone.") % {"changes": first}
+    second = ngettext("%(hard)d of them cannot be undone.", "%(hard)d of them cannot be undone.", hard)
+    return _("%(changes)s %(hard)s") % {"changes": first, "hard": second % {"hard": hard}}
+
+
+def phrase(state: s.RunState, plan: s.PlanVersion) -> str:
+    """What an approver types: the phrases of the changes that cannot be undone, in their order."""
+    return " ".join(step.phrase for step in covered(state, plan) if step.phrase)
+
+
+def same_phrase(typed: str, phrase_: str) -> bool:
+    """Whether what was typed is the phrase; case and spaces are forgiven."""
+    return "".join(typed.split()).casefold() == "".join(phrase_.split()).casefold()
+
+
+def _plan(state: s.RunState, plan: s.PlanVersion) -> Context:
+    base = plans.base_of(state, plan)
+    different = plans.difference_sentence(plans.steps(state, plan, base)) if base else ""
+    url = reverse("plan", args=[state.identity.run, plan.version])
+    return {"version": plan.version, "digest": plan.digest, "url": url, "differences": different or None}
+
+
+def _reviewer(request: s.Request | None, reader: Reader) -> str:
+    facts = {"name": reader.person.shown_name}
+    if request and str(reader.person.pk) in request.excluded:
+        rule = request.excluded[str(reader.person.pk)]
+        facts["rule"] = str(words.RULES.get(rule, rule))
+        return _("You are %(name)s. You have a part in this plan: %(rule)s.") % facts
+    return _("You are %(name)s. No rule of this plan’s policy excludes you.") % facts
+
+
+def _covers(plan: s.PlanVersion) -> Context:
+    document = plan.plan
+    return {
+        "policy_version": document.policy_version,
+        "constraints_digest": document.constraints_digest,
+        "goal_version": document.goal_version,
+    }
+
+
+def given(request: s.Request | None) -> str | None:
+    """How many of the approvals that are needed are there, and by whom."""
+    if request is None:
+        return None
+    names = [d.name for d in request.decisions if d.verdict == "approve"]
+    facts = {"given": len(names), "needed": request.needed, "names": words.joined(names)}
+    if not names:
+        text = ngettext("%(needed)d approval is needed.", "%(needed)d approvals are needed.", request.needed)
+        return text % facts
+    return _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.") % facts
+
+
+def _texts(request: s.Request | None, plan: s.PlanVersion, number: int) -> Context:
+    facts = {
+        "number": number,
+        "until": words.clock(request.expires_at) if request else "",
+        "next": plan.version + 1,
+    }
+    approve = ngettext(
+        "Approve this %(number)d change, once, until %(until)s.",
+        "Approve these %(number)d changes, once, until %(until)s.",
+        number,
+    )
+    return {
+        "approve_text": approve % facts,
+        "reject_text": _("Reject. The run goes to “Needs a person”. Nothing is cancelled or undone."),
+        "ask_text": _("Ask for changes. The agent gets your text and must make plan v%(next)d.") % facts,
+    }
+
+
+def _may(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:
+    """Whether there is a form: not where it is decided, nor for a person who may not."""
+    if decided := decided_sentence(state, plan, request, reader):
+        return {"decided": decided, "may_decide": False}
+    assert request is not None
+    why = why_not_decide(request, reader.person, reader.holders)
+    return {"may_decide": not why, "why_not": why}
+
+
+def decided_sentence(
+    state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader
+) -> str:
+    """What became of the version, where nothing is left to decide for this person; empty where there is."""
+    if request is None or request.status is not s.RequestStatus.PENDING:
+        return _ended(state, plan, request)
+    mine = [d for d in request.decisions if d.person == str(reader.person.pk)]
+    if mine:
+        return _("You decided already, at %(at)s: %(verdict)s. %(given)s") % {
+            "at": words.clock(mine[-1].at),
+            "verdict": verdict(mine[-1].verdict),
+            "given": given(request),
+        }
+    return ""
+
+
+def _ended(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) -> str:
+    told = plans.became(state, plan)
+    if request is None or not request.decisions:
+        return told
+    return _("%(told)s %(by)s") % {"told": told, "by": decisions_sentence(request.decisions)}
+
+
+def decisions_sentence(decisions: Sequence[s.Decision]) -> str:
+    """Who decided what, when."""
+    said = [
+        _("%(name)s %(verdict)s it at %(at)s.")
+        % {"name": d.name, "verdict": verdict(d.verdict), "at": words.clock(d.at)}
+        for d in decisions
+    ]
+    return " ".join(said)

@@ -1,0 +1,141 @@
+"""The run page and its print view, built from one reading of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from accounts.rights import Right
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.models import Run
+from runs.pages import effects, handoff_lines, next_action, parts, plans, requests, timeline, who, words
+
+Context = dict[str, Any]
+TIMELINE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Who reads, with the people who hold each right on the agent, and the time of the page."""
+
+    person: User
+    holders: who.Holders
+    now: datetime
+
+    @property
+    def mine(self) -> frozenset[Right]:
+        """Those of the acting rights that the reader holds."""
+        return who.rights_of(self.person, self.holders)
+
+
+def heading(run: Run, state: s.RunState) -> Context:
+    """The `run` of every page about a run."""
+    return {
+        "id": run.pk,
+        "title": state.goal.text,
+        "state": state.state.value,
+        "state_note": _state_note(state),
+        "seq": state.seq,
+        "url": reverse("run", args=[run.pk]),
+        "agent": run.agent.title,
+        "agent_version": run.agent_version,
+        "started_at": state.identity.started_at,
+        "since": state.since,
+        "since_label": _("stopped") if state.reasons else _("since"),
+        "why_stopped": _why_stopped(state),
+        "closed": state.state in s.TERMINAL,
+    }
+
+
+def _state_note(state: s.RunState) -> str:
+    hard = sum(not effect.terms.reversible for effect in state.open_effects)
+    if hard:
+        text = ngettext(
+            "%(number)d effect that cannot be undone is in doubt.",
+            "%(number)d effects that cannot be undone are in doubt.",
+            hard,
+        )
+        return text % {"number": hard}
+    return _("Its end was asked for.") if state.cancel_requested and state.state not in s.TERMINAL else ""
+
+
+def _why_stopped(state: s.RunState) -> str:
+    if not state.reasons:
+        return ""
+    return _("because %(reasons)s") % {"reasons": "; ".join(words.reason(r) for r in state.reasons)}
+
+
+def context(
+    run: Run,
+    log: Sequence[e.Recorded],
+    state: s.RunState,
+    reader: Reader,
+    *,
+    older: int | None,
+    saw: int | None,
+) -> Context:
+    """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen."""
+    events_url = reverse("run-events", args=[run.pk])
+    action = next_action.shown(state, reader.mine)
+    ledger = effects.rows(state, reader.mine)
+    return {
+        "run": heading(run, state),
+        "inbox_url": reverse("inbox"),
+        "handoff_url": reverse("run-handoff", args=[run.pk]),
+        "events_url": events_url,
+        "next": action,
+        "who": who.lines(state, reader.person, reader.holders),
+        "handoff": handoff_lines.lines(state, reader.now, action),
+        **plans.shown(state, may_review=_may_review(state, reader)),
+        "effects": ledger,
+        "effects_summary": effects.summary(ledger),
+        **_timeline(log, events_url, older, saw),
+        "observations": parts.observations(state, reader.now),
+        "constraints": parts.constraints(state),
+        "obligations": parts.obligations(state),
+        "approvals": requests.rows(state),
+    }
+
+
+def _may_review(state: s.RunState, reader: Reader) -> bool:
+    request = state.request
+    return request is not None and not who.why_not_decide(request, reader.person, reader.holders)
+
+
+def _timeline(log: Sequence[e.Recorded], events_url: str, older: int | None, saw: int | None) -> Context:
+    before = [r for r in log if older is None or r.seq < older]
+    page = before[-TIMELINE:]
+    more = f"?older={page[0].seq}#timeline" if len(before) > TIMELINE else ""
+    return {"timeline": timeline.entries(page, events_url=events_url, saw=saw), "older_url": more}
+
+
+def unreadable(run: Run, why: str) -> Context:
+    """What can be shown of a run whose log this build cannot reduce: that, and the raw events."""
+    return {
+        "run": {
+            "id": run.pk, "title": run.goal, "state": run.state, "seq": run.seq, "url": reverse("run", args=[run.pk]),
+            "agent": run.agent.title, "agent_version": run.agent_version, "since": run.since,
+            "since_label": _("since"),
+        },
+        "inbox_url": reverse("inbox"),
+        "handoff_url": reverse("run-handoff", args=[run.pk]),
+        "events_url": reverse("run-events", args=[run.pk]),
+        "next": {
+            "do": _("No safe action is known. Ask the people who run this console."),
+            "why": _("The log of this run cannot be read by this version: %(why)s") % {"why": why},
+            "not_safe": [_("Anything that sends: nobody can tell what was sent before.")],
+            "decided": "",
+        },
+        "who": [],
+        "handoff": handoff_lines.uncomputed(why),
+        "plan": None, "effects": [], "timeline": [], "observations": [], "constraints": [], "obligations": [],
+        "approvals": [],
+    }  # fmt: skip

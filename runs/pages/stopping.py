@@ -1,0 +1,143 @@
+"""What cancelling, deciding and asking for approval again would do, in words, before it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.rights import Right
+from runs.machine import state as s
+from runs.machine.canonical import canonical, digest
+from runs.machine.events import CancelRequested
+from runs.machine.transitions import Decision, allowed_decisions, allows
+from runs.models import Run
+from runs.pages import next_action, words
+from runs.pages.run_page import Reader, heading
+from runs.pages.who import why_not
+
+Context = dict[str, Any]
+DECIDABLE = (Decision.RESUME, Decision.RETRY, Decision.REPLAN)
+
+
+def stop(run: Run, state: s.RunState, reader: Reader) -> Context:
+    """All of runs/stop.html but what a sent form adds."""
+    return {
+        "run": heading(run, state),
+        "does": _does(state),
+        "does_not": _does_not(state),
+        "waits": _waits(state),
+        "already": _already(state),
+        **_may("may_cancel", Right.CANCEL_RUNS, reader),
+        "values": {},
+        "errors": [],
+    }
+
+
+def _may(name: str, right: Right, reader: Reader) -> Context:
+    if right in reader.mine:
+        return {name: True}
+    return {name: False, "why_not": why_not(reader.person, right, reader.holders[right])}
+
+
+def _does(state: s.RunState) -> list[str]:
+    found = [_("No new effect starts.")]
+    steps = [step for step in state.remaining if not state.standing(step.system, step.operation_id)]
+    found += [_("Not sent any more: %(title)s.") % {"title": step.title} for step in steps]
+    owed = len(state.open_obligations)
+    if owed:
+        text = ngettext(
+            "%(number)d open obligation is handed to a person and stays in the inbox until it is done.",
+            "%(number)d open obligations are handed to a person and stay in the inbox until they are done.",
+            owed,
+        )
+        found.append(text % {"number": owed})
+        found += [_("Still owed: %(text)s.") % {"text": o.text} for o in state.open_obligations]
+    return found
+
+
+def _does_not(state: s.RunState) -> list[str]:
+    done = [e for e in state.effects.values() if e.status is s.EffectStatus.CONFIRMED]
+    if not done:
+        return [_("Nothing was done yet, so there is nothing that it could leave undone.")]
+    text = ngettext(
+        "It does not undo the %(number)d confirmed effect.",
+        "It does not undo the %(number)d confirmed effects.",
+        len(done),
+    )
+    kept = [_("Stays as it is: %(effect)s.") % {"effect": words.effect_title(e)} for e in done]
+    return [text % {"number": len(done)}, *kept]
+
+
+def _waits(state: s.RunState) -> str:
+    if not state.open_effects:
+        return ""
+    names = words.joined([f"E-{e.number}" for e in state.open_effects])
+    return _("The run does not end before %(effects)s is settled.") % {"effects": names}
+
+
+def _already(state: s.RunState) -> str:
+    if state.cancel_requested:
+        return _("The end of this run was asked for already.")
+    return "" if allows(state.state, CancelRequested) else _("This run is over.")
+
+
+def subject(state: s.RunState) -> str:
+    """What a decision on a stopped run is about: its reasons and its plan version. A note does not change it."""
+    reasons = [[r.code, r.subject, r.evidence] for r in state.reasons]
+    plan = state.plan.digest if state.plan else ""
+    request = state.request.id if state.request else ""
+    status = state.request.status.value if state.request else ""
+    return digest("subject", canonical([state.state.value, reasons, plan, request, status]))
+
+
+def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
+    """All of runs/decide.html for a stopped run."""
+    allowed = [d for d in allowed_decisions(state.reasons) if d in DECIDABLE]
+    stopped = state.state is s.State.NEEDS_HUMAN
+    return {
+        "run": heading(run, state),
+        "title": _("How does this run go on?"),
+        "why": [words.reason_with_evidence(r) for r in state.reasons],
+        "choices": [_choice(d) for d in allowed] if stopped else [],
+        "nothing": _nothing(state, allowed),
+        "subject": subject(state),
+        "commit": _("Record decision"),
+        **_may("may_decide", Right.OPERATE_RUNS, reader),
+        "values": {},
+        "errors": [],
+    }
+
+
+def _choice(decision: Decision) -> Context:
+    name, does = words.DECISIONS[decision.value]
+    return {"value": decision.value, "title": name, "text": does}
+
+
+def _nothing(state: s.RunState, allowed: list[Decision]) -> str:
+    if state.state is not s.State.NEEDS_HUMAN:
+        return _("This run is not stopped for a person, so there is nothing to decide.")
+    if state.open_effects:
+        return _("An effect is in doubt: reconcile it first. Then the run goes on by itself.")
+    return "" if allowed else _("Its reasons allow only the end of this run.")
+
+
+def renew(run: Run, state: s.RunState, reader: Reader) -> Context:
+    """All of runs/decide.html for asking for approval again."""
+    request = state.request
+    waits = state.state is s.State.WAITING_APPROVAL and not (request and request.status in s.OPEN_REQUEST)
+    version = state.plan.version if state.plan else 0
+    return {
+        "run": heading(run, state),
+        "title": _("Ask for approval of plan v%(version)d again?") % {"version": version},
+        "why": [next_action.why_not_open(state), next_action.changes_sentence(state)] if waits else [],
+        "choices": [],
+        "single": waits,
+        "nothing": "" if waits else _("No approval of this run’s plan can be asked for now."),
+        "subject": subject(state),
+        "commit": _("Ask for approval again"),
+        **_may("may_decide", Right.OPERATE_RUNS, reader),
+        "values": {},
+        "errors": [],
+    }

@@ -1,0 +1,283 @@
+"""One sentence per event: what happened, said about its actor. A type without a sentence fails a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from msgspec import Raw
+
+from runs.machine import events as e
+from runs.pages import words
+from runs.pages.values import indented
+
+Say = Callable[[Any], str]
+SENTENCES: dict[type[e.Event], Say] = {}
+
+
+def _says(event_type: type[e.Event]) -> Callable[[Say], Say]:
+    def register(say: Say) -> Say:
+        SENTENCES[event_type] = say
+        return say
+
+    return register
+
+
+def sentence(event: e.Event) -> str:
+    """What happened, as a predicate after the actor's name. Raises KeyError for a type nobody has words for."""
+    return SENTENCES[type(event)](event)
+
+
+def entries(log: Iterable[e.Recorded], *, events_url: str, saw: int | None = None) -> list[dict[str, Any]]:
+    """Timeline rows (parts/timeline.html), newest first. `saw` is the version that the reader knew."""
+    return [_entry(recorded, events_url, saw) for recorded in sorted(log, key=lambda r: -r.seq)]
+
+
+def _entry(recorded: e.Recorded, events_url: str, saw: int | None) -> dict[str, Any]:
+    return {
+        "seq": recorded.seq,
+        "at": recorded.at,
+        "kind": recorded.actor.kind.value,
+        "actor": recorded.actor.name,
+        "text": sentence(recorded.event),
+        "detail": _detail(recorded.event),
+        "url": f"{events_url}?from={recorded.seq}#event-{recorded.seq}",
+        "changed": saw is not None and recorded.seq > saw,
+    }
+
+
+def _detail(event: e.Event) -> str:
+    """What an outside system gave as evidence; the other fields stand in the sentence or under raw events."""
+    evidence = getattr(event, "evidence", None)
+    return indented(e.text_of(evidence)) if isinstance(evidence, Raw) else ""
+
+
+@_says(e.RunStarted)
+def _started(event: e.RunStarted) -> str:
+    return _("started the run: “%(goal)s”") % {"goal": event.goal}
+
+
+@_says(e.ObservationRecorded)
+def _observed(event: e.ObservationRecorded) -> str:
+    facts = {"resource": event.resource, "version": event.version, "tool": event.tool}
+    return _("read %(resource)s at version %(version)s with %(tool)s.") % facts
+
+
+@_says(e.AttemptFailed)
+def _failed(event: e.AttemptFailed) -> str:
+    facts = {"what": event.what, "detail": event.detail, "at": words.clock(event.retry_at)}
+    return _("could not finish “%(what)s” (%(detail)s) and tries again at %(at)s. Nothing was sent.") % facts
+
+
+@_says(e.ProposalRefused)
+def _proposal_refused(event: e.ProposalRefused) -> str:
+    return _("refused what the agent proposed: %(problems)s") % {"problems": "; ".join(event.problems)}
+
+
+@_says(e.PlanProposed)
+def _proposed(event: e.PlanProposed) -> str:
+    return _("stored plan v%(version)d as the agent proposed it.") % {"version": event.version}
+
+
+@_says(e.ApprovalRequested)
+def _requested(event: e.ApprovalRequested) -> str:
+    facts = {"version": event.version, "number": event.needed, "until": words.clock(event.expires_at)}
+    text = ngettext(
+        "asked for %(number)d approval of plan v%(version)d, until %(until)s.",
+        "asked for %(number)d approvals of plan v%(version)d, until %(until)s.",
+        event.needed,
+    )
+    return text % facts
+
+
+@_says(e.PlanApprovedByPolicy)
+def _by_policy(event: e.PlanApprovedByPolicy) -> str:
+    facts = {"version": event.version, "policy": event.policy_version}
+    return _("found that policy %(policy)s asks for nobody’s approval of plan v%(version)d.") % facts
+
+
+@_says(e.ApprovalGiven)
+def _given(event: e.ApprovalGiven) -> str:
+    return _quoted(_("approved plan v%(version)d.") % {"version": event.version}, event.reason)
+
+
+@_says(e.PlanApproved)
+def _approved(event: e.PlanApproved) -> str:
+    return _("completed the approval of plan v%(version)d. Nothing was sent yet.") % {
+        "version": event.version
+    }
+
+
+@_says(e.PlanRejected)
+def _rejected(event: e.PlanRejected) -> str:
+    return _quoted(_("rejected plan v%(version)d.") % {"version": event.version}, event.reason)
+
+
+@_says(e.ChangesAsked)
+def _changes(event: e.ChangesAsked) -> str:
+    return _quoted(_("asked for changes to plan v%(version)d.") % {"version": event.version}, event.reason)
+
+
+def _quoted(text: str, said: str) -> str:
+    return _("%(sentence)s “%(words)s”") % {"sentence": text, "words": said} if said else text
+
+
+@_says(e.ApprovalVoided)
+def _voided(event: e.ApprovalVoided) -> str:
+    facts = {"version": event.version, "causes": " ".join(map(words.cause, event.causes))}
+    return _("voided the approval of plan v%(version)d. %(causes)s") % facts
+
+
+@_says(e.ApprovalExpired)
+def _expired(event: e.ApprovalExpired) -> str:
+    return _("noted that the time for approving plan v%(version)d is over. Nothing was sent.") % {
+        "version": event.version
+    }
+
+
+@_says(e.PlanVoided)
+def _plan_voided(event: e.PlanVoided) -> str:
+    facts = {"version": event.version, "causes": " ".join(map(words.cause, event.causes))}
+    return _("voided plan v%(version)d; the agent makes another. %(causes)s") % facts
+
+
+@_says(e.RevalidationPassed)
+def _passed(event: e.RevalidationPassed) -> str:
+    number = len(event.checks)
+    text = ngettext("made %(number)d check; it passes.", "made %(number)d checks; all pass.", number)
+    return text % {"number": number}
+
+
+@_says(e.RevalidationRefused)
+def _refused(event: e.RevalidationRefused) -> str:
+    failed = [words.check(check) for check in event.checks if not check.passed]
+    facts = {"number": len(event.checks), "failed": "; ".join(failed)}
+    return _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
+
+
+@_says(e.EffectIntended)
+def _intended(event: e.EffectIntended) -> str:
+    facts = {"effect": f"E-{event.effect}", "step": event.step, "system": event.system}
+    return _("recorded the intent of %(effect)s (%(step)s) and may send it to %(system)s.") % facts
+
+
+@_says(e.EffectSent)
+def _sent(event: e.EffectSent) -> str:
+    return _("may send %(effect)s again, under the same key.") % {"effect": f"E-{event.effect}"}
+
+
+@_says(e.EffectDispatched)
+def _dispatched(event: e.EffectDispatched) -> str:
+    return _("marked that the call of %(effect)s begins now.") % {"effect": f"E-{event.effect}"}
+
+
+@_says(e.EffectUnsent)
+def _unsent(event: e.EffectUnsent) -> str:
+    return _("found that %(effect)s was never sent: the mark of its call is missing.") % {
+        "effect": f"E-{event.effect}"
+    }
+
+
+@_says(e.EffectAnswered)
+def _answered(event: e.EffectAnswered) -> str:
+    facts = {"step": event.step, "effect": f"E-{event.effect}"}
+    return _("answered step %(step)s from the receipt of %(effect)s. Nothing was sent.") % facts
+
+
+@_says(e.OutcomeUnknown)
+def _unknown(event: e.OutcomeUnknown) -> str:
+    facts = {"effect": f"E-{event.effect}", "detail": event.detail}
+    return _("does not know what became of %(effect)s: %(detail)s.") % facts
+
+
+@_says(e.ReceiptStored)
+def _receipt(event: e.ReceiptStored) -> str:
+    facts = {"effect": f"E-{event.effect}", "reference": event.reference, "detail": event.detail}
+    if not event.executed:
+        return _("stored that %(effect)s was refused and did not happen: %(detail)s") % facts
+    if event.source == "query":
+        return _(
+            "stored the receipt %(reference)s of %(effect)s, which the other system gave when asked."
+        ) % (facts)
+    return _("stored the receipt %(reference)s of %(effect)s.") % facts
+
+
+@_says(e.EffectQueried)
+def _queried(event: e.EffectQueried) -> str:
+    facts = {"effect": f"E-{event.effect}", "failure": event.failure, "number": len(event.matches)}
+    if event.failure is not None:
+        return _("asked what became of %(effect)s and got no answer (%(failure)s). Nothing was sent.") % facts
+    text = ngettext(
+        "asked what became of %(effect)s: %(number)d record. Nothing was sent.",
+        "asked what became of %(effect)s: %(number)d records. Nothing was sent.",
+        len(event.matches),
+    )
+    return text % facts
+
+
+@_says(e.EffectReconciled)
+def _reconciled(event: e.EffectReconciled) -> str:
+    facts = {"effect": f"E-{event.effect}", "seq": event.asked, "reference": event.reference}
+    text = (
+        _("concluded from the answer in event %(seq)d that %(effect)s happened: %(reference)s.") % facts
+        if event.happened
+        else _("concluded from the answer in event %(seq)d that %(effect)s did not happen.") % facts
+    )
+    return _quoted(text, event.note)
+
+
+@_says(e.EvidenceKept)
+def _kept(event: e.EvidenceKept) -> str:
+    facts = {"effect": f"E-{event.effect}", "reference": event.reference}
+    if event.contradicts:
+        return _("kept late evidence about %(effect)s that contradicts the record: %(reference)s") % facts
+    return _("kept late evidence about %(effect)s: %(reference)s") % facts
+
+
+@_says(e.HumanNeeded)
+def _human(event: e.HumanNeeded) -> str:
+    reasons = " ".join(words.reason_with_evidence(r) for r in event.reasons)
+    return _("stopped the run for a person. %(reasons)s") % {"reasons": reasons}
+
+
+@_says(e.RunResumed)
+def _resumed(event: e.RunResumed) -> str:
+    text = (
+        _("decided that the refused step is tried again in a new round.")
+        if event.decision == "retry"
+        else _("decided that the run goes on.")
+    )
+    return _quoted(text, event.note)
+
+
+@_says(e.ReplanOrdered)
+def _replan(event: e.ReplanOrdered) -> str:
+    return _quoted(_("decided that the agent makes another plan."), event.note)
+
+
+@_says(e.CancelRequested)
+def _cancel(event: e.CancelRequested) -> str:
+    return _quoted(_("asked for the end of the run at the next safe point."), event.note)
+
+
+@_says(e.CancelBegan)
+def _cancel_began(event: e.CancelBegan) -> str:
+    return _("began to end the run; nothing is in flight or unknown.")
+
+
+@_says(e.RunCancelled)
+def _cancelled(event: e.RunCancelled) -> str:
+    number = len(event.obligations)
+    text = ngettext(
+        "ended the run before its goal. %(number)d open obligation is handed to a person.",
+        "ended the run before its goal. %(number)d open obligations are handed to a person.",
+        number,
+    )
+    return text % {"number": number}
+
+
+@_says(e.RunSucceeded)
+def _succeeded(event: e.RunSucceeded) -> str:
+    return _("completed the run: every step is done and nothing is open.")

@@ -1,0 +1,90 @@
+"""Who may act: per action "you", or who can and why not you. Actions are never hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from accounts.rights import Denial, DenialKind, Right
+from runs.machine import state as s
+from runs.machine.events import CancelRequested
+from runs.machine.safety import Action, next_safe_action
+from runs.machine.transitions import Decision, allows
+from runs.pages import next_action, words
+
+Holders = Mapping[Right, Sequence[User]]
+ACTING = (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS)
+
+
+def rights_of(person: User, holders: Holders) -> frozenset[Right]:
+    """Those of the asked rights that this person holds."""
+    return frozenset(right for right, people in holders.items() if person in people)
+
+
+def lines(state: s.RunState, person: User, holders: Holders) -> list[dict[str, Any]]:
+    """The `who` of parts/who.html."""
+    return list(_lines(state, person, holders))
+
+
+def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[str, Any]]:
+    run = state.identity.run
+    action = next_safe_action(state)
+    for effect in state.open_effects:
+        url = reverse("effect-reconcile", args=[run, effect.number])
+        name = _("Reconcile %(effect)s") % {"effect": f"E-{effect.number}"}
+        yield _line(name, url, Right.RECONCILE_EFFECTS, person, holders)
+    if action.action is Action.REVIEW:
+        yield _approve(state, person, holders)
+    if action.action in (Action.RENEW, Action.DECIDE):
+        url = next_action.address(run, action)
+        yield _line(next_action.label(action), url, Right.OPERATE_RUNS, person, holders)
+    if allows(state.state, CancelRequested) and not state.cancel_requested:
+        url = reverse("run-stop", args=[run])
+        yield _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)
+
+
+def _line(action: str, url: str, right: Right, person: User, holders: Holders) -> dict[str, Any]:
+    people = holders[right]
+    if person in people:
+        return {"action": action, "you": True, "url": url}
+    return {"action": action, "you": False, "text": why_not(person, right, people)}
+
+
+def why_not(person: User, right: Right, people: Sequence[User]) -> str:
+    """Why this person may not, by which right, and who can."""
+    denial = Denial(kind=DenialKind.RIGHT_MISSING, person=person, right=right)
+    return _("%(why)s %(who)s") % {"why": denial.sentence, "who": who_can(people)}
+
+
+def who_can(people: Sequence[User]) -> str:
+    """Who may do it, by name; where it is nobody, that."""
+    if not people:
+        return _("Nobody may do this now: ask the people who run this console.")
+    return _("People who can: %(names)s.") % {"names": words.joined([p.shown_name for p in people])}
+
+
+def _approve(state: s.RunState, person: User, holders: Holders) -> dict[str, Any]:
+    request = state.request
+    assert request is not None
+    people = [p for p in holders[Right(request.right)] if str(p.pk) not in request.excluded]
+    facts = {"plan": request.version}
+    line = {"action": _("Approve plan v%(plan)d") % facts, "you": person in people}
+    if line["you"]:
+        return {**line, "url": reverse("plan-review", args=[state.identity.run, request.version])}
+    return {**line, "text": why_not_decide(request, person, holders)}
+
+
+def why_not_decide(request: s.Request, person: User, holders: Holders) -> str:
+    """Why this person may not decide on the request; empty where they may."""
+    right = Right(request.right)
+    people = [p for p in holders[right] if str(p.pk) not in request.excluded]
+    if person in people:
+        return ""
+    if rule := request.excluded.get(str(person.pk)):
+        facts = {"rule": str(words.RULES.get(rule, rule)), "who": who_can(people)}
+        return _("Somebody else must decide, because %(rule)s. %(who)s") % facts
+    return why_not(person, right, people)

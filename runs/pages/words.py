@@ -1,0 +1,252 @@
+"""The catalogue: codes of the machine as whole sentences. Pages and inbox take their words from here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from accounts.rights import Right
+from runs.machine.events import Cause, Check, Reason
+from runs.machine.state import Effect, RequestStatus
+
+Words = str | Promise
+NBSP: Final = "\u00a0"
+
+#: Why a run needs a person. `subject` and `evidence` are what the event says.
+REASONS: Final[dict[str, Words]] = {
+    "log_damaged": gettext_lazy("the stored log does not agree with itself"),
+    "effect_unknown": gettext_lazy("nobody could say what became of %(subject)s"),
+    "effect_conflict": gettext_lazy("the other system’s record of %(subject)s contradicts what was sent"),
+    "schema_incompatible": gettext_lazy("the run’s stored form is not one that this version can read"),
+    "version_unavailable": gettext_lazy("no worker has the version of the agent that this run began with"),
+    "deadline_passed": gettext_lazy("the run’s deadline has passed"),
+    "authority_lost": gettext_lazy("nobody may act for this run any more (%(subject)s)"),
+    "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn or changed at its source"),
+    "resource_changed": gettext_lazy("%(subject)s changed again and again while plans were made"),
+    "observation_stale": gettext_lazy("%(subject)s could not be read again"),
+    "postcondition_failed": gettext_lazy("the result of %(subject)s is not what was ordered"),
+    "tool_failed": gettext_lazy("the other system refused %(subject)s"),
+    "plan_rejected": gettext_lazy("plan %(subject)s was rejected"),
+    "planner_refused": gettext_lazy("the agent proposes no plan that is allowed"),
+    "obligation_open": gettext_lazy("every step is done and something promised is still open"),
+    "no_progress": gettext_lazy("workers took the run again and again and nothing moved"),
+    "asked": gettext_lazy("the agent asks a person"),
+}
+
+#: What a person may decide: (name, what it does).
+DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
+    "reconcile": (gettext_lazy("Reconcile"), gettext_lazy("Record what became of the effect.")),
+    "resume": (
+        gettext_lazy("Go on"),
+        gettext_lazy("The run goes on from where it was, after all checks are made again."),
+    ),
+    "retry": (
+        gettext_lazy("Try again"),
+        gettext_lazy(
+            "The refused step is done again in a new round, under a new key, after all checks are made again."
+        ),
+    ),
+    "replan": (
+        gettext_lazy("Ask for another plan"),
+        gettext_lazy("The present plan ends. The agent gets your note and proposes a new version."),
+    ),
+    "cancel": (gettext_lazy("Cancel the run"), gettext_lazy("No new effect starts. Nothing done is undone.")),
+}
+
+#: What is not safe now, and why.
+NOT_SAFE: Final[dict[str, Words]] = {
+    "approve": gettext_lazy("Approving a plan: it could do %(effect)s a second time."),
+    "send_again": gettext_lazy("Sending %(effect)s again: it could happen twice."),
+    "restart": gettext_lazy("Restarting as a new run: it could send %(effect)s again."),
+    "end": gettext_lazy("Ending the run: nobody would settle %(effect)s."),
+    "send": gettext_lazy("Carrying out plan v%(plan)s by hand: it is not approved and could be done twice."),
+}
+
+#: The checks of a revalidation, by name.
+CHECKS: Final[dict[str, Words]] = {
+    "log": gettext_lazy("the stored log is whole"),
+    "effects": gettext_lazy("nothing is in flight or unknown"),
+    "schema": gettext_lazy("the stored form can be read"),
+    "code": gettext_lazy("the agent’s version is the one that the run began with"),
+    "cancel": gettext_lazy("nobody asked for the end of the run"),
+    "deadline": gettext_lazy("the deadline has not passed"),
+    "approval": gettext_lazy("the approval still stands in time"),
+    "constraints": gettext_lazy("the constraint stands at its source"),
+    "goal": gettext_lazy("the plan is for the committed goal"),
+    "plan": gettext_lazy("the plan’s digest is the one that was approved"),
+    "approvers": gettext_lazy("those who approved still may, and are enough"),
+    "authority": gettext_lazy("the person on whose behalf the run acts still belongs here"),
+    "policy": gettext_lazy("the policy is the one the plan was made under"),
+    "resources": gettext_lazy("the version of what the plan acts on"),
+    "observations": gettext_lazy("what was read is still so"),
+    "assumptions": gettext_lazy("what the plan takes for true still holds"),
+}
+
+#: Why a request or a plan version ended.
+_CAUSES: Final[dict[str, Words]] = {
+    "resources": gettext_lazy("%(subject)s changed from version %(was)s to version %(now)s."),
+    "observations": gettext_lazy("What was read about %(subject)s changed from %(was)s to %(now)s."),
+    "assumptions": gettext_lazy("“%(subject)s” does not hold any more: %(now)s changed."),
+    "goal": gettext_lazy("The committed goal changed from v%(was)s to v%(now)s."),
+    "policy": gettext_lazy("The policy changed from %(was)s to %(now)s."),
+    "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
+    "replan_ordered": gettext_lazy("A person asked for another plan."),
+    "cancelled": gettext_lazy("The run is being cancelled."),
+}
+
+#: What an approver lost: kind of the denial.
+_LOSSES: Final[dict[str, Words]] = {
+    "not_active": gettext_lazy("%(person)s, who approved, cannot sign in any more."),
+    "not_member": gettext_lazy("%(person)s, who approved, does not belong to this organisation any more."),
+    "right_missing": gettext_lazy("%(person)s, who approved, lost the right “%(right)s”."),
+}
+
+#: Why a conclusion cannot be recorded: (what fails, what would be needed).
+CONDITIONS: Final[dict[str, tuple[Words, Words]]] = {
+    "not_asked": (
+        gettext_lazy("nobody has asked since the last send."),
+        gettext_lazy("Needed: an answer of the other system. Ask it above."),
+    ),
+    "no_answer": (
+        gettext_lazy("the latest question got no answer."),
+        gettext_lazy("Needed: an answer of the other system. Ask it again."),
+    ),
+    "no_match": (
+        gettext_lazy("the other system reports no record under this operation id."),
+        gettext_lazy("Needed: an answer with one matching record."),
+    ),
+    "several_matches": (
+        gettext_lazy("the other system reports more than one record under this operation id."),
+        gettext_lazy("Needed: an answer with exactly one record."),
+    ),
+    "differs": (
+        gettext_lazy("the record differs from what was sent."),
+        gettext_lazy("Needed: a record with our key, our account and the arguments that were sent."),
+    ),
+    "pending": (
+        gettext_lazy("the record is not final yet."),
+        gettext_lazy("Needed: an answer in which the record is final. Ask again later."),
+    ),
+    "match": (
+        gettext_lazy("the other system reports a match."),
+        gettext_lazy("Needed: an answer that finds nothing."),
+    ),
+    "other_account": (
+        gettext_lazy("another account was asked than the one that was sent in."),
+        gettext_lazy("Needed: an answer from the same account."),
+    ),
+    "too_early": (
+        gettext_lazy("the answer was heard before “not found” can be believed."),
+        gettext_lazy("Needed: an answer that finds nothing, heard after %(settled)s."),
+    ),
+}
+
+#: What became of a plan version by its latest request.
+REQUESTS: Final[dict[RequestStatus, Words]] = {
+    RequestStatus.PENDING: gettext_lazy("Waits for approval."),
+    RequestStatus.VALID: gettext_lazy("Approved; the approval stands."),
+    RequestStatus.CONSUMED: gettext_lazy("Approved, and the approval is used up."),
+    RequestStatus.VOIDED: gettext_lazy("The approval or its request was voided."),
+    RequestStatus.EXPIRED: gettext_lazy("The time for approving it is over."),
+    RequestStatus.REJECTED: gettext_lazy("Rejected."),
+    RequestStatus.CHANGES_ASKED: gettext_lazy("Changes were asked for."),
+}
+
+RULES: Final[dict[str, Words]] = {
+    "principal": gettext_lazy("the run acts on your behalf"),
+    "creator": gettext_lazy("you started the run"),
+}
+
+SOURCES: Final[dict[str, Words]] = {
+    "policy": pgettext_lazy("source of a constraint", "policy"),
+    "configuration": pgettext_lazy("source of a constraint", "the agent’s configuration"),
+    "person": pgettext_lazy("source of a constraint", "written by a person"),
+    "document": pgettext_lazy("source of a constraint", "derived from a document"),
+}
+
+
+def clock(moment: datetime) -> str:
+    """The time of day with its zone, for use inside a sentence."""
+    return moment.astimezone(UTC).strftime("%H:%M:%S UTC").replace(" ", NBSP)
+
+
+def reason(found: Reason) -> str:
+    """Why a run needs a person, as a clause without its evidence."""
+    words = REASONS.get(found.code)
+    return str(words) % {"subject": found.subject} if words else found.code
+
+
+def reason_with_evidence(found: Reason) -> str:
+    """The reason as a whole sentence with what was seen."""
+    facts = {"reason": sentence_case(reason(found)), "evidence": found.evidence}
+    return _("%(reason)s: %(evidence)s") % facts if found.evidence else _("%(reason)s.") % facts
+
+
+def sentence_case(text: str) -> str:
+    """The first letter as at the start of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def cause(found: Cause) -> str:
+    """Why an approval or a plan is void: from what to what, and which person lost which right."""
+    if found.what == "approvers":
+        return _loss(found)
+    facts = {"subject": found.subject, "was": found.was or "–", "now": found.now or "–", "what": found.what}
+    words = _CAUSES.get(found.what)
+    return str(words) % facts if words else _("%(what)s %(subject)s: %(was)s → %(now)s") % facts
+
+
+def _loss(found: Cause) -> str:
+    kind, _colon, right = found.now.partition(":")
+    named = {r.value: str(r.label) for r in Right}
+    words = _LOSSES.get(kind, _LOSSES["right_missing"])
+    return str(words) % {"person": found.subject, "right": named.get(right, right)}
+
+
+def check(made: Check) -> str:
+    """A check by name, with what it is about."""
+    words = str(CHECKS.get(made.name, made.name))
+    return f"{words} ({made.subject})" if made.subject else words
+
+
+def effect_title(effect: Effect) -> str:
+    """What the effect is and whether it can be undone, for use inside a sentence."""
+    facts = {"effect": f"E-{effect.number}", "title": effect.title}
+    if effect.terms.reversible:
+        return _("%(effect)s (%(title)s)") % facts
+    return _("%(effect)s (%(title)s, cannot be undone)") % facts
+
+
+def joined(items: list[str]) -> str:
+    """A list inside a sentence."""
+    return _(", ").join(items)
+
+
+#: What an approval is bound to, by the name of the value.
+_BINDING: Final[dict[str, Words]] = {
+    "digest": gettext_lazy("plan digest"),
+    "conditions": gettext_lazy("conditions of the approval"),
+    "conditions_digest": gettext_lazy("digest of the conditions"),
+    "expires_at": gettext_lazy("end of the request’s time"),
+    "policy_version": gettext_lazy("policy version"),
+    "plan_digest": gettext_lazy("plan digest in the conditions"),
+    "goal_version": gettext_lazy("goal version"),
+    "constraints_digest": gettext_lazy("digest of the constraints"),
+    "needed": gettext_lazy("number of approvals needed"),
+    "right": gettext_lazy("right that approving takes"),
+    "resource_versions": gettext_lazy("version of"),
+    "arguments_digests": gettext_lazy("digest of the arguments of step"),
+    "excluded": gettext_lazy("people who may not decide"),
+}
+
+
+def binding(path: str) -> str:
+    """One value that an approval is bound to, in words: "resource_versions.order:7" and its like."""
+    name, _dot, rest = path.partition(".")
+    name, _bracket, index = name.partition("[")
+    words = str(_BINDING.get(name, name))
+    return f"{words} {rest or index.rstrip(']')}".strip()

@@ -1,0 +1,31 @@
+"""Addresses of the pages about runs."""
+
+from __future__ import annotations
+
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
+
+from runs.views import events, live, pages, reconcile, review, steer
+
+
+class RunId(StringConverter):
+    """What can be a run's id at all; anything else is no address of a run."""
+
+    regex = "run_[0-9A-Z]{1,28}"
+
+
+register_converter(RunId, "run")
+
+urlpatterns = [
+    path("runs/<run:run_id>/", pages.run, name="run"),
+    path("runs/<run:run_id>/notices/", live.run_notices, name="run-notices"),
+    path("runs/<run:run_id>/handoff/", pages.handoff, name="run-handoff"),
+    path("runs/<run:run_id>/plan/<int:version>/", pages.plan, name="plan"),
+    path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
+    path("runs/<run:run_id>/effects/<int:effect>/reconcile/", reconcile.reconcile, name="effect-reconcile"),
+    path("runs/<run:run_id>/effects/<int:effect>/ask/", reconcile.ask, name="effect-ask"),
+    path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
+    path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
+    path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
+    path("runs/<run:run_id>/events/", events.events, name="run-events"),
+]

@@ -1,0 +1,1 @@
+"""The pages about runs. Views load through `access`, act through `actions`, and render; they hold no rules."""

@@ -1,0 +1,87 @@
+"""What every page of the console has: a signed-in person, no cache, the shell's context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import Any, Concatenate, cast
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control, patch_vary_headers
+
+from accounts.models import User
+from runs.access import RunNotFound
+from runs.clock import database_now
+from runs.queries import waiting_count
+
+Context = dict[str, Any]
+
+
+def console_page[**P](
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A page for a signed-in person: never stored by a cache, and 404 for what this person may not see."""
+
+    @wraps(view)
+    def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            response = view(request, *args, **kwargs)
+        except RunNotFound as error:
+            raise Http404 from error
+        patch_cache_control(response, no_store=True, private=True)
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+
+    return cast(Callable[Concatenate[HttpRequest, P], HttpResponse], login_required(page))
+
+
+def person_of(request: HttpRequest) -> User:
+    """The signed-in person. Only for pages behind `console_page`."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "") -> Context:
+    """The context of base.html, with the database's time. `notices` is where the page asks for news."""
+    now = now or database_now()
+    return {
+        "now": now,
+        "checked_at": now,
+        "inbox_count": waiting_count(person_of(request), now),
+        "notices_url": notices,
+        "poll": settings.HANDOFF_DURATIONS.page_poll,
+    }
+
+
+def show(request: HttpRequest, template: str, context: Context, *, status: int = 200) -> HttpResponse:
+    """The page, with "Error:" before its title where it is about a mistake in a form."""
+    prefix = {"title_prefix": "Error:"} if status == 422 else {}
+    return render(request, template, {**prefix, **context}, status=status)
+
+
+def new_submission() -> str:
+    """The id of one rendering of a form: whatever is sent with it is recorded once."""
+    return str(uuid4())
+
+
+def submission_of(request: HttpRequest) -> UUID | None:
+    """The form's id as it came back; None where it is no id."""
+    return uuid_of(request.POST.get("submission", ""))
+
+
+def uuid_of(text: str) -> UUID | None:
+    """The id that the text is, else None."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def number(text: str | None) -> int | None:
+    """A whole number from an address or a form; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None

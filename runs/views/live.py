@@ -1,0 +1,49 @@
+"""What the poll of a run's page hears: notices only, and nothing at all while nothing changed."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from runs.access import run_for
+from runs.clock import database_now
+from runs.ledger import LogUnreadable, log
+from runs.pages import timeline
+from runs.queries import waiting_count
+from runs.views.frame import Context, console_page, number, person_of, show
+
+
+@console_page
+@require_safe
+def run_notices(request: HttpRequest, run_id: str) -> HttpResponse:
+    """News since `?seq=`, with the count of the inbox; 304 where the page has all of it."""
+    person = person_of(request)
+    run = run_for(person, run_id)
+    now = database_now()
+    saw = number(request.GET.get("seq")) or 0
+    waiting = waiting_count(person, now)
+    tag = f'"{run.seq}-{waiting}"'
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponse(status=304, headers={"ETag": tag})
+    context: Context = {"now": now, "checked_at": now, "inbox_count": waiting, "run": {"seq": run.seq}}
+    if run.seq > saw:
+        context["news"] = {
+            "text": _news(run_id, run.seq),
+            "url": f"{reverse('run', args=[run_id])}?saw={saw}#timeline",
+        }
+    response = show(request, "parts/notices.html", context)
+    response["ETag"] = tag
+    return response
+
+
+def _news(run_id: str, seq: int) -> str:
+    """The newest event as one line."""
+    facts = {"seq": seq}
+    try:
+        last = list(log(run_id))[-1]
+    except LogUnreadable:
+        return _("Version %(seq)d is available.") % facts
+    told = f"{last.actor.name} {timeline.sentence(last.event)}"
+    return _("Version %(seq)d is available: %(told)s") % {**facts, "told": told}

@@ -1,0 +1,98 @@
+"""Pages that only read: the run, its handoff, plan versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from runs.access import run_for
+from runs.clock import database_now
+from runs.ledger import LogUnreadable, log
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.evolve import reduce
+from runs.models import Run
+from runs.pages import plan_page, plans, print_view, run_page, who
+from runs.queries import holders_of
+from runs.views.frame import Context, console_page, number, person_of, shell, show
+from runs.views.results import result_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A run as one page reads it: the log once, its state, who may do what, and the time."""
+
+    run: Run
+    log: tuple[e.Recorded, ...]
+    state: s.RunState
+    reader: run_page.Reader
+
+
+def opened(person: User, run_id: str) -> Opened:
+    """Read the run for a page. Raises RunNotFound, LogUnreadable."""
+    return opened_run(person, run_for(person, run_id))
+
+
+def opened_run(person: User, run: Run) -> Opened:
+    """As `opened`, for a run that was loaded for this person."""
+    recorded = tuple(log(run.pk))
+    holders = holders_of(who.ACTING, run.agent)
+    reader = run_page.Reader(person=person, holders=holders, now=database_now())
+    return Opened(run=run, log=recorded, state=reduce(recorded), reader=reader)
+
+
+def notices_of(run_id: str, seq: int) -> str:
+    """Where a page about the run asks for news since that version."""
+    return f"{reverse('run-notices', args=[run_id])}?seq={seq}"
+
+
+@console_page
+@require_safe
+def run(request: HttpRequest, run_id: str) -> HttpResponse:
+    """The run page. `?older=` begins the timeline below that event, `?saw=` marks what is newer."""
+    person = person_of(request)
+    found = run_for(person, run_id)
+    context: Context
+    try:
+        page = opened_run(person, found)
+    except LogUnreadable as error:
+        context = run_page.unreadable(found, str(error))
+        return show(request, "runs/run.html", {**shell(request), **context})
+    older, saw = number(request.GET.get("older")), number(request.GET.get("saw"))
+    context = run_page.context(found, page.log, page.state, page.reader, older=older, saw=saw)
+    context["result"] = result_of(request, run_id, person)
+    notices = notices_of(run_id, page.state.seq)
+    return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
+
+
+@console_page
+@require_safe
+def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
+    """The handoff to print; with `?format=text` as plain text."""
+    person = person_of(request)
+    page = opened(person, run_id)
+    whole = run_page.context(page.run, page.log, page.state, page.reader, older=None, saw=None)
+    url = request.build_absolute_uri(reverse("run", args=[run_id]))
+    context = print_view.context(whole, page.state, by=person.shown_name, at=page.reader.now, url=url)
+    if request.GET.get("format") == "text":
+        return HttpResponse(print_view.text(context, page.state), content_type="text/plain; charset=utf-8")
+    return show(request, "runs/handoff.html", {**shell(request, now=page.reader.now), **context})
+
+
+@console_page
+@require_safe
+def plan(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
+    """One plan version, compared with `?base=` or with the last one that was approved."""
+    page = opened(person_of(request), run_id)
+    found = plans.version_of(page.state, version)
+    if found is None:
+        raise Http404
+    asked = number(request.GET.get("base"))
+    base = plans.version_of(page.state, asked) if asked else plans.base_of(page.state, found)
+    context = plan_page.context(page.run, page.state, found, base, page.reader)
+    frame = shell(request, now=page.reader.now, notices=notices_of(run_id, page.state.seq))
+    return show(request, "runs/plan.html", {**frame, **context})

@@ -1,0 +1,198 @@
+"""Reconciling an effect whose outcome is unknown: ask the other system, then record a conclusion."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.rights import Right
+from runs import actions, agents, recovery
+from runs.access import run_for
+from runs.machine import state as s
+from runs.machine.decide import ConclusionRefused
+from runs.pages import reconciling, words
+from runs.pages.conflict import conflict
+from runs.tools import WritingTool
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    number,
+    person_of,
+    shell,
+    show,
+    submission_of,
+)
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.results import result_of, to_run
+
+CHOICES = ("happened", "not_happened", "still_unknown")
+
+
+@console_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def reconcile(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
+    """GET shows what is known; POST records a conclusion from the newest answer."""
+    page = opened(person_of(request), run_id)
+    found = _effect(page, effect)
+    if request.method != "POST":
+        return _page(request, page, found, {"result": _result(request, page, found)})
+    return attempt(
+        request,
+        _tried(request, page, found, "conclude"),
+        lambda: _conclude(request, page, found),
+        lambda error, status: _again(request, run_id, effect, error, status),
+    )
+
+
+def _effect(page: Opened, number: int) -> s.Effect:
+    found = page.state.effects.get(number)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _tool(page: Opened, effect: s.Effect) -> WritingTool | None:
+    """The tool that can ask; None where this installation does not have the agent's version."""
+    agent = agents.registered().get((page.run.agent.name, page.run.agent_version))
+    return agent.writing(effect.tool) if agent else None
+
+
+def _page(
+    request: HttpRequest, page: Opened, effect: s.Effect, more: Context, *, status: int = 200
+) -> HttpResponse:
+    tool = _tool(page, effect)
+    queryable = bool(effect.terms.queryable and tool)
+    context = reconciling.context(page.run, page.log, page.state, effect, page.reader, queryable=queryable)
+    if "ask" in context:
+        context["ask"]["submission"] = new_submission()
+    notices = notices_of(page.run.pk, page.state.seq)
+    frame = shell(request, now=page.reader.now, notices=notices)
+    return show(
+        request,
+        "runs/reconcile.html",
+        {**frame, **context, "submission": new_submission(), **more},
+        status=status,
+    )
+
+
+def _result(request: HttpRequest, page: Opened, effect: s.Effect) -> Context | None:
+    if "unknown" in request.GET and effect.status is s.EffectStatus.UNKNOWN:
+        facts = {"effect": f"E-{effect.number}"}
+        detail = _("%(effect)s is still unknown. Nothing was sent.") % facts
+        return {"text": _("Nothing was recorded."), "detail": detail}
+    return result_of(request, page.run.pk, person_of(request))
+
+
+def _tried(request: HttpRequest, page: Opened, effect: s.Effect, action: str) -> Tried:
+    return Tried(
+        run=page.run,
+        action=action,
+        subject=f"{page.run.pk} E-{effect.number}",
+        seen=f"event {request.POST.get('evidence_seq', '')}",
+        reason=request.POST.get("note", ""),
+    )
+
+
+def _conclude(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
+    run_for(person_of(request), page.run.pk, Right.RECONCILE_EFFECTS)
+    submission = submission_of(request)
+    choice = request.POST.get("conclusion", "")
+    if submission is None or choice not in CHOICES:
+        raise FormWrong([{"field": "conclusion", "message": _("Choose what became of the effect.")}])
+    if actions.repeated(submission, person_of(request), "conclude"):
+        return to_run(page.run.pk, submission)
+    asked = _evidence(request, effect)
+    if choice == "still_unknown":
+        return HttpResponseRedirect(
+            f"{reverse('effect-reconcile', args=[page.run.pk, effect.number])}?unknown"
+        )
+    if asked is None:
+        raise ConclusionRefused("not_asked")
+    actions.conclude_effect(
+        person=person_of(request), run_id=page.run.pk, effect=effect.number, happened=choice == "happened",
+        asked=asked, note=request.POST.get("note", "").strip(), submission=submission,
+    )  # fmt: skip
+    return to_run(page.run.pk, submission)
+
+
+def _evidence(request: HttpRequest, effect: s.Effect) -> int | None:
+    """The answer that the form cites, where it is the newest and about this very intent. Raises Outdated."""
+    saw = (number(request.POST.get("intent_seq")), number(request.POST.get("evidence_seq")))
+    last = reconciling.latest(effect)
+    now = (effect.intent_seq, last.seq if last else None)
+    if saw != now:
+        raise Outdated(saw=_answer_name(saw[1]), now=_answer_name(now[1]))
+    if effect.status is not s.EffectStatus.UNKNOWN:
+        name = f"E-{effect.number}"
+        unknown = _("%(effect)s, unknown outcome") % {"effect": name}
+        raise Outdated(saw=unknown, now=reconciling.settled_sentence(effect))
+    return saw[1]
+
+
+def _answer_name(seq: int | None) -> str:
+    return _("the answer in event %(seq)d") % {"seq": seq} if seq else _("no answer yet")
+
+
+def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, status: int) -> HttpResponse:
+    """The page as it is now, with what was typed."""
+    page = opened(person_of(request), run_id)
+    effect = _effect(page, number_)
+    values = {"note": request.POST.get("note", ""), "conclusion": request.POST.get("conclusion", "")}
+    if status != 409:
+        errors = error.errors if isinstance(error, FormWrong) else _condition(error, effect)
+        return _page(request, page, effect, {"values": values, "errors": errors}, status=status)
+    since = number(request.POST.get("run_seq"))
+    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
+    text = _("Your conclusion about E-%(number)d was not recorded and nothing was sent.") % {
+        "number": number_
+    }
+    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-note")
+    kept = {"values": {**values, "conclusion": ""}, "conflict": panel}
+    return _page(request, page, effect, kept, status=409)
+
+
+def _condition(error: Refusal, effect: s.Effect) -> Errors:
+    """Which condition of a conclusion fails, as the form's error."""
+    if not isinstance(error, ConclusionRefused):
+        return [{"field": "", "message": str(error)}]
+    fails, needed = words.CONDITIONS[error.condition]
+    facts = {"why": fails, "needed": str(needed) % {"settled": words.clock(effect.settled_at)}}
+    return [{"field": "conclusion", "message": _("This cannot be recorded: %(why)s %(needed)s") % facts}]
+
+
+@console_page
+@require_POST
+def ask(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
+    """Ask the other system what became of the effect and store its answer. Sends nothing, concludes nothing."""
+    page = opened(person_of(request), run_id)
+    found = _effect(page, effect)
+    return attempt(
+        request,
+        _tried(request, page, found, "ask"),
+        lambda: _ask(request, page, found),
+        lambda error, status: _again(request, run_id, effect, error, status),
+    )
+
+
+def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
+    person, submission = person_of(request), submission_of(request)
+    run_for(person, page.run.pk, Right.OPERATE_RUNS)
+    if submission is None:
+        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    back = f"{reverse('effect-reconcile', args=[page.run.pk, effect.number])}?done={submission}"
+    if actions.repeated(submission, person, "ask"):
+        return HttpResponseRedirect(back)
+    tool = _tool(page, effect)
+    if effect.status is not s.EffectStatus.UNKNOWN or tool is None:
+        unknown = _("%(effect)s, unknown outcome") % {"effect": f"E-{effect.number}"}
+        raise Outdated(saw=unknown, now=reconciling.settled_sentence(effect))
+    answer, evidence, _found = recovery.ask(effect, tool)
+    actions.record_answer(
+        person=person, run_id=page.run.pk, effect=effect.number, answer=answer, evidence=evidence,
+        submission=submission,
+    )  # fmt: skip
+    return HttpResponseRedirect(back)

@@ -1,0 +1,165 @@
+"""The one place where what refuses an action becomes an answer: its status, and a record of the attempt.
+
+403 the person may not · 404 there is no such thing for this person · 409 it is not as the person saw it
+422 what was sent cannot be recorded · 400 the form's id is none, or belongs to another action
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from accounts.rights import Right, holders
+from approvals.attempts import record_refused
+from approvals.outcomes import (
+    DecisionRefusedError,
+    NotAllowedError,
+    ReasonMissingError,
+    SeparationOfDutiesError,
+    SubmissionReusedError,
+)
+from runs.access import NotPermitted
+from runs.actions import NoPlanToDecide
+from runs.clock import database_now
+from runs.ledger import LogUnreadable
+from runs.machine.decide import ConclusionRefused
+from runs.machine.transitions import Refused
+from runs.models import Run
+from runs.pages import who
+from runs.views.frame import person_of, shell, show
+
+Errors = list[dict[str, str]]
+
+
+class FormWrong(Exception):
+    """What was sent is incomplete or not allowed here. `errors` names fields (parts/errors.html)."""
+
+    def __init__(self, errors: Errors) -> None:
+        self.errors = errors
+        super().__init__("; ".join(error["message"] for error in errors))
+
+
+class Outdated(Exception):
+    """The form was made for something that is not so any more; `saw` and `now` name it."""
+
+    def __init__(self, *, saw: str, now: str) -> None:
+        self.saw, self.now = saw, now
+        super().__init__(f"{saw} -> {now}")
+
+
+#: Everything that refuses an action. Whatever else is raised is a fault of ours.
+REFUSALS = (
+    NotPermitted, DecisionRefusedError, Refused, ConclusionRefused, NoPlanToDecide, LogUnreadable, FormWrong,
+    Outdated,
+)  # fmt: skip
+Refusal = (
+    NotPermitted
+    | DecisionRefusedError
+    | Refused
+    | ConclusionRefused
+    | NoPlanToDecide
+    | LogUnreadable
+    | FormWrong
+    | Outdated
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """What a person tried, for the record: on which subject, having seen which version, with which words."""
+
+    run: Run
+    action: str
+    subject: str
+    seen: str
+    reason: str = ""
+
+
+def attempt(
+    request: HttpRequest,
+    tried: Tried,
+    act: Callable[[], HttpResponse],
+    again: Callable[[Refusal, int], HttpResponse],
+) -> HttpResponse:
+    """Act; where it is refused, record that and answer with the page again, or with 403 and who can."""
+    try:
+        return act()
+    except REFUSALS as error:
+        record(request, tried, error)
+        status = status_of(error)
+        return forbidden(request, tried.run, error) if status == 403 else again(error, status)
+
+
+def status_of(error: Refusal) -> int:
+    """The HTTP status of a refusal."""
+    match error:
+        case NotPermitted() | NotAllowedError() | SeparationOfDutiesError():
+            return 403
+        case FormWrong() | ReasonMissingError() | ConclusionRefused():
+            return 422
+        case SubmissionReusedError():
+            return 400
+        case _:
+            return 409
+
+
+def code_of(error: Refusal) -> str:
+    """The code under which the attempt is kept."""
+    match error:
+        case DecisionRefusedError():
+            return error.code
+        case NotPermitted():
+            return "not_allowed"
+        case ConclusionRefused():
+            return f"condition:{error.condition}"
+        case FormWrong():
+            return "form"
+        case _:
+            return "stale"
+
+
+def record(request: HttpRequest, tried: Tried, error: Refusal) -> None:
+    """Keep the refused attempt."""
+    facts: Mapping[str, object] = {"why": str(error)}
+    record_refused(
+        tenant_id=tried.run.tenant_id,
+        person=person_of(request),
+        action=tried.action,
+        subject=tried.subject,
+        seen=tried.seen,
+        refusal=code_of(error),
+        detail=error.facts if isinstance(error, DecisionRefusedError) else facts,
+        reason=tried.reason,
+        at=database_now(),
+        ip=request.META.get("REMOTE_ADDR") or None,
+        request_id=getattr(request, "request_id", ""),
+    )
+
+
+def forbidden(request: HttpRequest, run: Run, error: Refusal) -> HttpResponse:
+    """403 with the rule and the people who can."""
+    right = _right_of(error)
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": _("You cannot do this with this run."),
+        "rule": _rule_of(error),
+        "who_can": who.who_can(holders(right, run.agent)),
+        "back_url": f"/runs/{run.pk}/",
+        "back_label": _("Back to the run"),
+    }
+    return show(request, "errors/403.html", {**shell(request), **context}, status=403)
+
+
+def _right_of(error: Refusal) -> Right:
+    if isinstance(error, NotPermitted | NotAllowedError):
+        return error.denial.right
+    return Right.APPROVE_PLANS
+
+
+def _rule_of(error: Refusal) -> str:
+    if isinstance(error, NotPermitted | NotAllowedError):
+        return error.denial.sentence
+    return error.sentence if isinstance(error, DecisionRefusedError) else str(error)

@@ -1,0 +1,97 @@
+"""What a recorded action did, told on the page that it leads to. The same form sent twice leads to the same page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from approvals.models import Decision, Verdict
+from runs.models import Submission
+from runs.views.frame import uuid_of
+
+Said = dict[str, Any]
+
+
+def to_run(run_id: str, submission: UUID) -> HttpResponse:
+    """Where a recorded action leads: the run's page, which then says what was recorded."""
+    return HttpResponseRedirect(f"{reverse('run', args=[run_id])}?done={submission}")
+
+
+def result_of(request: HttpRequest, run_id: str, person: User) -> Said | None:
+    """What this person's form of that id recorded about the run; None where the address names none."""
+    submission = uuid_of(request.GET.get("done", ""))
+    if submission is None:
+        return None
+    done = Submission.objects.filter(pk=submission, person=person, run_id=run_id).first()
+    if done:
+        text, detail = ACTIONS.get(done.action, _recorded)()
+        return {"text": text, "detail": detail, "at": done.at}
+    decision = Decision.objects.select_related("request").filter(submission=submission, person=person).first()
+    return _decided(decision) if decision and decision.request.subject.startswith(f"{run_id}:") else None
+
+
+def _decided(decision: Decision) -> Said:
+    version = decision.request.subject.rpartition(":")[2]
+    text, detail = VERDICTS[Verdict(decision.verdict)]()
+    if not decision.needed:
+        detail = _("It was already decided the same way, so your decision was kept and was not needed.")
+    elif decision.verdict == Verdict.APPROVE and decision.approvals_after < decision.request.needed:
+        facts = {"given": decision.approvals_after, "needed": decision.request.needed}
+        detail = _("%(given)d of %(needed)d approvals are given. Nothing is sent before all are.") % facts
+    return {"text": text % {"version": version}, "detail": detail, "at": decision.at}
+
+
+VERDICTS: dict[Verdict, Callable[[], tuple[str, str]]] = {
+    Verdict.APPROVE: lambda: (
+        _("You approved plan v%(version)s."),
+        _("Nothing was sent by this. A worker makes all checks again before each change."),
+    ),
+    Verdict.REJECT: lambda: (
+        _("You rejected plan v%(version)s."),
+        _("The run needs a person now. Nothing was cancelled or undone."),
+    ),
+    Verdict.ASK: lambda: (
+        _("You asked for changes to plan v%(version)s."),
+        _("The agent gets your text and proposes another version."),
+    ),
+    Verdict.TAKE_BACK: lambda: (_("You took your approval of plan v%(version)s back."), ""),
+}
+
+
+def _recorded() -> tuple[str, str]:
+    return _("Recorded."), ""
+
+
+ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
+    "ask": lambda: (
+        _("The answer was stored as evidence."),
+        _("Nothing was sent and nothing was concluded."),
+    ),
+    "conclude": lambda: (
+        _("Your conclusion was recorded."),
+        _("The ledger below shows what is certain now. Nothing was sent by this."),
+    ),
+    "renew": lambda: (_("Approval was asked for again."), _("Nothing is sent before it is given.")),
+    "resume": lambda: (
+        _("Your decision was recorded: the run goes on."),
+        _("A worker makes all checks again first."),
+    ),
+    "retry": lambda: (
+        _("Your decision was recorded: the refused step is tried again."),
+        _("A worker makes all checks again first."),
+    ),
+    "replan": lambda: (
+        _("Your decision was recorded: the agent makes another plan."),
+        _("Nothing is sent before that plan is approved."),
+    ),
+    "cancel": lambda: (
+        _("The end of the run was asked for."),
+        _("No new effect starts. What is in flight or unknown is settled first; nothing done is undone."),
+    ),
+}

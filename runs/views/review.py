@@ -1,0 +1,178 @@
+"""Reviewing a plan version: what would be executed, and the decision about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from approvals.binding import Change
+from approvals.models import Verdict
+from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
+from runs import actions, agents
+from runs.machine import state as s
+from runs.pages import plans, reviewing, words
+from runs.pages.conflict import Pair, conflict
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    number,
+    person_of,
+    shell,
+    show,
+    submission_of,
+)
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt
+from runs.views.results import to_run
+
+LEAST_REASON = 10
+
+
+@console_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def review(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
+    """GET shows what is decided about; POST records a decision on just that."""
+    page = opened(person_of(request), run_id)
+    plan = plans.version_of(page.state, version)
+    if plan is None:
+        raise Http404
+    if request.method != "POST":
+        return _page(request, page, plan, {})
+    tried = Tried(
+        run=page.run,
+        action=f"decide {request.POST.get('decision', '')}".strip(),
+        subject=actions.subject_of(run_id, version),
+        seen=request.POST.get("digest", ""),
+        reason=request.POST.get("reason", ""),
+    )
+    return attempt(
+        request,
+        tried,
+        lambda: _decide(request, page, plan),
+        lambda error, status: _again(request, run_id, version, error, status),
+    )
+
+
+def _page(
+    request: HttpRequest, page: Opened, plan: s.PlanVersion, more: Context, *, status: int = 200
+) -> HttpResponse:
+    agent = agents.registered().get((page.run.agent.name, page.run.agent_version))
+    context = reviewing.context(page.run, page.state, plan, page.reader, agent)
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    return show(
+        request,
+        "runs/review.html",
+        {**frame, **context, "submission": new_submission(), **more},
+        status=status,
+    )
+
+
+def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:
+    sent = request.POST
+    submission = submission_of(request)
+    verdict, reason = sent.get("decision", ""), sent.get("reason", "").strip()
+    if submission is None or (errors := _errors(request, page, plan, submission)):
+        raise FormWrong(errors if submission else _nothing_chosen())
+    actions.decide_plan(
+        person=person_of(request), run_id=page.run.pk, version=plan.version, verdict=Verdict(verdict), reason=reason,
+        digest=sent.get("digest", ""), conditions_digest=sent.get("conditions", ""), submission=submission,
+    )  # fmt: skip
+    return to_run(page.run.pk, submission)
+
+
+def _nothing_chosen() -> Errors:
+    return [{"field": "decision", "message": _("Choose what you decide.")}]
+
+
+def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission: UUID) -> Errors:
+    """What is missing in the form. The phrase is asked of approvals with a change that cannot be undone."""
+    verdict, reason = request.POST.get("decision", ""), request.POST.get("reason", "").strip()
+    if verdict not in (Verdict.APPROVE, Verdict.REJECT, Verdict.ASK):
+        return _nothing_chosen()
+    if verdict != Verdict.APPROVE:
+        return _short(reason)
+    phrase = reviewing.phrase(page.state, plan)
+    if phrase and not reviewing.same_phrase(request.POST.get("phrase", ""), phrase):
+        message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
+        return [{"field": "phrase", "message": message}]
+    return []
+
+
+def _short(reason: str) -> Errors:
+    if len(reason) >= LEAST_REASON:
+        return []
+    message = _("Enter a reason of at least 10 characters. The agent and the next operator will read it.")
+    return [{"field": "reason", "message": message}]
+
+
+def _again(request: HttpRequest, run_id: str, version: int, error: Refusal, status: int) -> HttpResponse:
+    """The page as it is now, with what was typed. After a conflict nothing is selected."""
+    page = opened(person_of(request), run_id)
+    plan = plans.version_of(page.state, version)
+    if plan is None:
+        raise Http404
+    values = {name: request.POST.get(name, "") for name in ("decision", "reason", "phrase")}
+    if status != 409:
+        errors = error.errors if isinstance(error, FormWrong) else [_error(error)]
+        return _page(request, page, plan, {"values": values, "errors": errors}, status=status)
+    kept = {**values, "decision": "", "phrase": ""}
+    more = {
+        "values": kept,
+        "conflict": _conflict(request, page, plan, error),
+        "decided": "",
+        "may_decide": True,
+    }
+    return _page(request, page, plan, more, status=409)
+
+
+def _error(error: Refusal) -> dict[str, str]:
+    sentence = error.sentence if isinstance(error, DecisionRefusedError) else str(error)
+    return {"field": "reason", "message": sentence}
+
+
+def _conflict(request: HttpRequest, page: Opened, plan: s.PlanVersion, error: Refusal) -> Context:
+    facts = {"version": plan.version, "why": _why(error)}
+    text = _("Your decision on plan v%(version)d was not recorded and nothing was sent. %(why)s") % facts
+    since = number(request.POST.get("run_seq"))
+    compared = _compared(page, plan, error)
+    return conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-reason")
+
+
+def _why(error: Refusal) -> str:
+    return error.sentence if isinstance(error, DecisionRefusedError) else ""
+
+
+def _compared(page: Opened, plan: s.PlanVersion, error: Refusal) -> Sequence[Pair]:
+    """What the person saw and what is true now, both as sentences."""
+    saw = _("plan v%(version)d, waiting for approval") % {"version": plan.version}
+    match error:
+        case ConflictError():
+            facts = {
+                "version": plan.version,
+                "state": str(error.what.label).lower(),
+                "name": error.who.shown_name if error.who else _("the policy"),
+                "at": words.clock(error.when),
+            }
+            return [{"saw": saw, "now": _("plan v%(version)d: %(state)s, by %(name)s at %(at)s") % facts}]
+        case StaleError():
+            return [_changed(change) for change in error.changes]
+        case ExpiredError():
+            now = _("It expired at %(at)s. Nothing was approved.") % {"at": words.clock(error.at)}
+            return [{"saw": saw, "now": now}]
+        case _:
+            now = plans.became(page.state, plan) or _("It is not waiting for approval.")
+            return [{"saw": saw, "now": now}]
+
+
+def _changed(change: Change) -> Pair:
+    name = words.binding(change.what)
+    was, now = change.before or "–", change.after or "–"
+    return {
+        "saw": _("%(what)s: %(value)s") % {"what": name, "value": was},
+        "now": _("%(what)s: %(value)s") % {"what": name, "value": now},
+    }

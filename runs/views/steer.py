@@ -1,0 +1,185 @@
+"""Steering a run: cancel it, decide how a stopped one goes on, ask for approval again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from accounts.rights import Right
+from runs import actions
+from runs.access import run_for
+from runs.machine.transitions import Decision
+from runs.pages import stopping
+from runs.pages.conflict import conflict
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    number,
+    person_of,
+    shell,
+    show,
+    submission_of,
+)
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.results import to_run
+
+LEAST_REASON = 10
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """One of the pages here: its template, the words of its field, and what it does once it is sent."""
+
+    template: str
+    field: str
+    action: str
+    context: Callable[[Opened], Context]
+    act: Callable[[HttpRequest, Opened, UUID], None]
+
+
+@console_page
+@form_page
+def stop(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Cancel the run: now, or as soon as what is in flight or unknown is settled."""
+    return _serve(request, run_id, STOP)
+
+
+@console_page
+@form_page
+def decide(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Resume, retry or replan a run that needs a person."""
+    return _serve(request, run_id, DECIDE)
+
+
+@console_page
+@form_page
+def renew(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Ask for approval of the plan version again, where its request expired or was voided."""
+    return _serve(request, run_id, RENEW)
+
+
+def _serve(request: HttpRequest, run_id: str, form: Form) -> HttpResponse:
+    page = opened(person_of(request), run_id)
+    if request.method != "POST":
+        return _page(request, page, form, {})
+    action = request.POST.get("choice", "") if form is DECIDE else form.action
+    tried = Tried(
+        run=page.run,
+        action=action or form.action,
+        subject=run_id,
+        seen=request.POST.get("subject", "") or f"version {request.POST.get('run_seq', '')}",
+        reason=request.POST.get(form.field, ""),
+    )
+    return attempt(
+        request,
+        tried,
+        lambda: _act(request, page, form),
+        lambda error, status: _again(request, run_id, form, error, status),
+    )
+
+
+def _page(
+    request: HttpRequest, page: Opened, form: Form, more: Context, *, status: int = 200
+) -> HttpResponse:
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    context = {**frame, **form.context(page), "submission": new_submission(), **more}
+    return show(request, form.template, context, status=status)
+
+
+def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:
+    submission = submission_of(request)
+    if submission is None:
+        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    form.act(request, page, submission)
+    return to_run(page.run.pk, submission)
+
+
+def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status: int) -> HttpResponse:
+    page = opened(person_of(request), run_id)
+    values = {"choice": request.POST.get("choice", ""), form.field: request.POST.get(form.field, "")}
+    if status != 409:
+        errors = error.errors if isinstance(error, FormWrong) else [{"field": "", "message": str(error)}]
+        return _page(request, page, form, {"values": values, "errors": errors}, status=status)
+    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
+    panel = conflict(
+        page.state, page.log, text=_("Your decision was not recorded and nothing was sent."),
+        since=number(request.POST.get("run_seq")), compared=compared, field=f"field-{form.field}",
+    )  # fmt: skip
+    kept = {"values": {**values, "choice": ""}, "conflict": panel}
+    return _page(request, page, form, kept, status=409)
+
+
+def _cancel(request: HttpRequest, page: Opened, submission: UUID) -> None:
+    run_for(person_of(request), page.run.pk, Right.CANCEL_RUNS)
+    note = request.POST.get("reason", "").strip()
+    if len(note) < LEAST_REASON:
+        raise FormWrong(_too_short())
+    actions.cancel_run(person=person_of(request), run_id=page.run.pk, note=note, submission=submission)
+
+
+def _too_short() -> Errors:
+    message = _("Enter a reason of at least 10 characters. The next operator will read it.")
+    return [{"field": "reason", "message": message}]
+
+
+def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
+    person = person_of(request)
+    run_for(person, page.run.pk, Right.OPERATE_RUNS)
+    choice = request.POST.get("choice", "")
+    if choice not in [d.value for d in stopping.DECIDABLE]:
+        raise FormWrong([{"field": "choice", "message": _("Choose how the run goes on.")}])
+    if actions.repeated(submission, person, choice):
+        return
+    _same_subject(request, page)
+    note = request.POST.get("note", "").strip()
+    actions.decide_run(
+        person=person, run_id=page.run.pk, decision=Decision(choice), note=note, submission=submission
+    )
+
+
+def _renew(request: HttpRequest, page: Opened, submission: UUID) -> None:
+    person = person_of(request)
+    run_for(person, page.run.pk, Right.OPERATE_RUNS)
+    if actions.repeated(submission, person, "renew"):
+        return
+    _same_subject(request, page)
+    actions.renew_request(person=person, run_id=page.run.pk, request=uuid4(), submission=submission)
+
+
+def _same_subject(request: HttpRequest, page: Opened) -> None:
+    """The run stands still for the same reasons, with the same plan, as on the person's page. Raises Outdated."""
+    if request.POST.get("subject") != stopping.subject(page.state):
+        saw = _("the run as of version %(seq)s") % {"seq": request.POST.get("run_seq", "?")}
+        now = _("the run as of version %(seq)s, with other reasons or another plan") % {"seq": page.state.seq}
+        raise Outdated(saw=saw, now=now)
+
+
+STOP = Form(
+    template="runs/stop.html",
+    field="reason",
+    action="cancel",
+    context=lambda page: stopping.stop(page.run, page.state, page.reader),
+    act=_cancel,
+)
+DECIDE = Form(
+    template="runs/decide.html",
+    field="note",
+    action="decide",
+    context=lambda page: stopping.decide(page.run, page.state, page.reader),
+    act=_decide,
+)
+RENEW = Form(
+    template="runs/decide.html",
+    field="note",
+    action="renew",
+    context=lambda page: stopping.renew(page.run, page.state, page.reader),
+    act=_renew,
+)
