@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -16,6 +16,8 @@ from kombu.exceptions import OperationalError
 
 from console.celery import app
 from console.durations import durations
+from runs.clock import database_now
+from runs.queries import readiness
 
 log = structlog.get_logger(__name__)
 
@@ -67,11 +69,9 @@ def broker() -> dict[str, Any]:
 
 def sweep() -> dict[str, Any]:
     """The age of the last sweep and the versions that live workers serve."""
-    from runs.queries import readiness
-
     found = readiness()
     last: datetime | None = found["last_sweep_at"]
-    age = (datetime.now(UTC) - last).total_seconds() if last else None
+    age = (database_now() - last).total_seconds() if last else None
     limit = durations().sweep.total_seconds() * MISSED_SWEEPS
     return {"ok": age is not None and age <= limit, "age_seconds": age, "served": found["served"]}
 

@@ -53,7 +53,9 @@ class Command(BaseCommand):
 
     def run(self, plan: Installation, *, servers_only: bool, then: str, fresh: bool) -> None:
         steps = plan.servers() if servers_only else plan.steps()
-        last = plan.once(then) if then else Once(name="all", done="", call=lambda: self.tell(plan))
+        last = (
+            plan.once(then) if then else Once(name="all", done="", call=lambda: self.tell(plan, servers_only))
+        )
         supervisor = Supervisor(plan.home, say=self.say, facts=plan.facts())
         supervisor.run([*steps, last], stay=not then, fresh=fresh)
 
@@ -61,9 +63,10 @@ class Command(BaseCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def tell(self, plan: Installation) -> None:
+    def tell(self, plan: Installation, servers_only: bool) -> None:
         """Where to go. Said last, so that it stands at the bottom of the terminal."""
-        self.say(f"\nOpen {plan.url}")
+        if not servers_only:
+            self.say(f"\nOpen {plan.url}")
         if plan.sandbox_url:
             self.say(f"The outside world, with its switches: {plan.sandbox_url}")
         self.say("Ctrl-C stops everything and leaves the data.")
