@@ -14,6 +14,7 @@ from approvals.models import Verdict
 from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
 from runs import actions, agents
 from runs.machine import state as s
+from runs.machine.canonical import digest
 from runs.pages import plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
 from runs.views.frame import (
@@ -97,6 +98,8 @@ def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission:
     if verdict != Verdict.APPROVE:
         return _short(reason)
     phrase = reviewing.phrase(page.state, plan)
+    if request.POST.get("digest") != digest("plan", plan.document):
+        return []  # It is another plan than the page showed: that is said first, and its phrase is not asked for.
     if phrase and not reviewing.same_phrase(request.POST.get("phrase", ""), phrase):
         message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
         return [{"field": "phrase", "message": message}]
