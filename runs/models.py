@@ -21,7 +21,7 @@ from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
 ID_PATTERN = r"^\S+$"
 _STATES = [s.value for s in State]
 _HELD = [EffectStatus.IN_FLIGHT.value, EffectStatus.UNKNOWN.value, EffectStatus.CONFIRMED.value]
-CLOSED = [s.value for s in TERMINAL]
+CLOSED = sorted(s.value for s in TERMINAL)
 
 
 class Agent(models.Model):
@@ -84,7 +84,7 @@ class Run(models.Model):
             models.CheckConstraint(condition=Q(state__in=_STATES), name="runs_run_state"),
             models.CheckConstraint(condition=Q(direction__in=["forward", "undo"]), name="runs_run_direction"),
             models.CheckConstraint(
-                condition=~Q(state__in=[s.value for s in WORKER_MOVES]) | Q(wake_at__isnull=False),
+                condition=~Q(state__in=sorted(s.value for s in WORKER_MOVES)) | Q(wake_at__isnull=False),
                 name="runs_run_wakes",
             ),
             models.CheckConstraint(condition=Q(seq__gte=0), name="runs_run_seq"),

@@ -115,6 +115,29 @@ class MatchFound(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Raw
 
 
+class Owed(msgspec.Struct, frozen=True, kw_only=True):
+    """An obligation that a successor takes over. `by` is the step whose receipt discharges it."""
+
+    text: str
+    by: str
+    due_at: datetime | None
+
+
+class Inherited(msgspec.Struct, frozen=True, kw_only=True):
+    """A standing effect of the lineage: done in an earlier run, never to be done again for the same arguments."""
+
+    run: str
+    effect: int
+    step: str
+    tool: str
+    system: str
+    operation_id: str
+    arguments: Raw
+    arguments_digest: str
+    reference: str
+    title: str
+
+
 class RunStarted(Event, frozen=True, kw_only=True):
     """A person or a program started the run."""
 
@@ -130,6 +153,10 @@ class RunStarted(Event, frozen=True, kw_only=True):
     start_key: str
     constraints: tuple[Term, ...]
     deadline: datetime | None = None
+    predecessor: str = ""
+    obligations: tuple[Owed, ...] = ()
+    inherited: tuple[Inherited, ...] = ()
+    rounds: dict[str, int] = {}
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):
@@ -312,6 +339,16 @@ class EffectAnswered(Event, frozen=True, kw_only=True):
     plan_version: int
 
 
+class StepAnswered(Event, frozen=True, kw_only=True):
+    """A step whose effect stands in an earlier run of the lineage: answered from that receipt, nothing was sent."""
+
+    step: str
+    run: str
+    effect: int
+    reference: str
+    plan_version: int
+
+
 class OutcomeUnknown(Event, frozen=True, kw_only=True):
     """The effect may have happened. `detail` says how that came to be known."""
 
@@ -364,6 +401,27 @@ class EffectReconciled(Event, frozen=True, kw_only=True):
     note: str
 
 
+class EffectAttested(Event, frozen=True, kw_only=True):
+    """A person's statement about an unknown effect, against or without the outside's answer. Never a receipt.
+
+    `reference` names the external proof where it happened; `how` says how it was established.
+    """
+
+    effect: int
+    happened: bool
+    reference: str
+    how: str
+    person: str
+
+
+class AttestationAccepted(Event, frozen=True, kw_only=True):
+    """Enough people attested the same: the effect is settled by their statement, and shown as such for ever."""
+
+    effect: int
+    happened: bool
+    reference: str
+
+
 class EvidenceKept(Event, frozen=True, kw_only=True):
     """Evidence that came where it cannot move anything any more; kept, and shown where it contradicts the
     record.
@@ -413,6 +471,13 @@ class RunCancelled(Event, frozen=True, kw_only=True):
     obligations: tuple[int, ...]
 
 
+class RunRestarted(Event, frozen=True, kw_only=True):
+    """This run has no valid continuation; `successor` goes on with its goal, and with what stands."""
+
+    successor: str
+    note: str
+
+
 class RunSucceeded(Event, frozen=True, kw_only=True):
     """Every step done, every postcondition true, no obligation open, nothing in flight or unknown."""
 
@@ -439,10 +504,13 @@ ALL: tuple[type[Event], ...] = (
     EffectDispatched,
     EffectUnsent,
     EffectAnswered,
+    StepAnswered,
     OutcomeUnknown,
     ReceiptStored,
     EffectQueried,
     EffectReconciled,
+    EffectAttested,
+    AttestationAccepted,
     EvidenceKept,
     HumanNeeded,
     RunResumed,
@@ -450,6 +518,7 @@ ALL: tuple[type[Event], ...] = (
     CancelRequested,
     CancelBegan,
     RunCancelled,
+    RunRestarted,
     RunSucceeded,
 )
 #: Each type's version, as it is written now.

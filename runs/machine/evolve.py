@@ -44,6 +44,8 @@ class Draft:
     rounds: dict[str, int]
     produced: dict[str, str]
     advice: tuple[str, ...]
+    inherited: tuple[e.Inherited, ...]
+    successor: str
     revalidation: s.Revalidation | None
     returned_seq: int
     cancel_requested: bool
@@ -80,6 +82,7 @@ class Draft:
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
         self.cancel_requested, self.retry_at = False, None
+        self.inherited, self.successor = (), ""
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -159,12 +162,22 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         run=event.run, tenant=event.tenant, agent=event.agent, agent_version=event.agent_version,
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
+        predecessor=event.predecessor,
     )  # fmt: skip
     draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
     draft.constraints = tuple(
         s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
         for n, term in enumerate(event.constraints, 1)
     )
+
+    draft.inherited, draft.rounds = event.inherited, dict(event.rounds)
+    draft.obligations = tuple(
+        s.Obligation(
+            number=n, text=owed.text, by=owed.by, opened_seq=recorded.seq, opened_at=recorded.at,
+            due_at=owed.due_at,
+        )
+        for n, owed in enumerate(event.obligations, 1)
+    )  # fmt: skip
 
 
 @_on(e.ObservationRecorded)
@@ -341,12 +354,41 @@ def _unsent(draft: Draft, event: e.EffectUnsent, recorded: e.Recorded) -> None:
     receipt = s.Receipt(
         seq=recorded.seq, at=recorded.at, executed=False, reference="", source="mark", detail="", failed=None
     )
-    _settle(draft, event.effect, receipt)
+    _settle(draft, event.effect, receipt, recorded)
 
 
 @_on(e.EffectAnswered)
 def _answered(draft: Draft, event: e.EffectAnswered, recorded: e.Recorded) -> None:
-    draft.done[event.step] = event.effect
+    _step_done(draft, event.step, event.effect, recorded.seq)
+
+
+@_on(e.StepAnswered)
+def _step_answered(draft: Draft, event: e.StepAnswered, recorded: e.Recorded) -> None:
+    _step_done(draft, event.step, 0, recorded.seq)
+
+
+@_on(e.EffectAttested)
+def _attested(draft: Draft, event: e.EffectAttested, recorded: e.Recorded) -> None:
+    said = s.Attestation(
+        person=event.person, name=recorded.actor.name, happened=event.happened, reference=event.reference,
+        how=event.how, seq=recorded.seq, at=recorded.at,
+    )  # fmt: skip
+    _set_effect(draft, event.effect, attestations=(*draft.effects[event.effect].attestations, said))
+
+
+@_on(e.AttestationAccepted)
+def _accepted(draft: Draft, event: e.AttestationAccepted, recorded: e.Recorded) -> None:
+    receipt = s.Receipt(
+        seq=recorded.seq, at=recorded.at, executed=event.happened, reference=event.reference,
+        source="attestation", detail="", failed=None, by_person=True,
+    )  # fmt: skip
+    _settle(draft, event.effect, receipt, recorded)
+
+
+@_on(e.RunRestarted)
+def _restarted(draft: Draft, event: e.RunRestarted, recorded: e.Recorded) -> None:
+    draft.successor = event.successor
+    _void_request(draft, recorded, (e.Cause(what="restarted", subject="", was="", now=event.successor),))
 
 
 @_on(e.OutcomeUnknown)
@@ -376,7 +418,7 @@ def _receipt(draft: Draft, event: e.ReceiptStored, recorded: e.Recorded) -> None
         source=event.source, detail=event.detail, failed=event.failed,
     )  # fmt: skip
     draft.produced.update(event.versions)
-    _settle(draft, event.effect, receipt)
+    _settle(draft, event.effect, receipt, recorded)
 
 
 @_on(e.EffectReconciled)
@@ -385,35 +427,39 @@ def _reconciled(draft: Draft, event: e.EffectReconciled, recorded: e.Recorded) -
         seq=recorded.seq, at=recorded.at, executed=event.happened, reference=event.reference,
         source="query", detail=event.note, failed=None, by_person=recorded.actor.kind is e.ActorKind.PERSON,
     )  # fmt: skip
-    _settle(draft, event.effect, receipt)
+    _settle(draft, event.effect, receipt, recorded)
 
 
-def _settle(draft: Draft, number: int, receipt: s.Receipt) -> None:
+def _settle(draft: Draft, number: int, receipt: s.Receipt, recorded: e.Recorded) -> None:
     """The effect is certain: confirmed, or definitely not executed."""
     status = s.EffectStatus.CONFIRMED if receipt.executed else s.EffectStatus.NOT_EXECUTED
     effect = _set_effect(draft, number, status=status, receipt=receipt, next_ask_at=None, conflict="")
     if receipt.executed:
-        _confirmed(draft, effect, receipt)
+        _step_done(draft, effect.step, number, recorded.seq)
+        _open_promises(draft, effect, recorded)
 
 
-def _confirmed(draft: Draft, effect: s.Effect, receipt: s.Receipt) -> None:
-    """The step is done; what its plan promised after it opens, what it discharges is discharged."""
-    draft.done[effect.step] = effect.number
-    kept = [
-        replace(o, discharged_seq=receipt.seq) if o.open and o.by == effect.step else o
-        for o in draft.obligations
-    ]
+def _step_done(draft: Draft, step: str, effect: int, seq: int) -> None:
+    """The step is done; what it discharges is discharged."""
+    draft.done[step] = effect
+    draft.obligations = tuple(
+        replace(o, discharged_seq=seq) if o.open and o.by == step else o for o in draft.obligations
+    )
+
+
+def _open_promises(draft: Draft, effect: s.Effect, recorded: e.Recorded) -> None:
+    """What the plan promised after this step opens, unless it is owed already."""
     plan = next(p.plan for p in draft.plans if p.version == effect.plan_version)
+    owed = {(o.text, o.by) for o in draft.obligations if o.open}
     for promise in plan.promises:
-        if promise.after == effect.step:
-            kept.append(_opened(len(kept) + 1, promise, receipt))
-    draft.obligations = tuple(kept)
+        if promise.after == effect.step and (promise.text, promise.by) not in owed:
+            draft.obligations += (_opened(len(draft.obligations) + 1, promise, recorded),)
 
 
-def _opened(number: int, promise: s.PlanPromise, receipt: s.Receipt) -> s.Obligation:
+def _opened(number: int, promise: s.PlanPromise, recorded: e.Recorded) -> s.Obligation:
     return s.Obligation(
-        number=number, text=promise.text, by=promise.by, opened_seq=receipt.seq, opened_at=receipt.at,
-        due_at=receipt.at + promise.due if promise.due else None,
+        number=number, text=promise.text, by=promise.by, opened_seq=recorded.seq, opened_at=recorded.at,
+        due_at=recorded.at + promise.due if promise.due else None,
     )  # fmt: skip
 
 

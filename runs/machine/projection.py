@@ -6,15 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from runs.machine import state as s
+from runs.machine.canonical import plain
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
+LONGEST = 300
 
 
 def wake_at(state: s.RunState) -> datetime | None:
     """When a worker has to look at the run next; None where only a person, or nobody, moves it."""
     match state.state:
-        case s.State.SUCCEEDED | s.State.CANCELLED:
+        case s.State.SUCCEEDED | s.State.CANCELLED | s.State.RESTARTED:
             return None
         case s.State.NEEDS_HUMAN:
             # A cancel that waited for an open effect goes on by itself once nothing is open.
@@ -45,6 +47,11 @@ def run_row(state: s.RunState) -> Row:
     }
 
 
+def _kept(text: str, most: int = LONGEST) -> str:
+    """Text from outside as a column holds it: no constraint may refuse a receipt. The event has all of it."""
+    return plain(text)[:most]
+
+
 def effect_row(state: s.RunState, effect: s.Effect) -> Row:
     """One effect's row."""
     return {
@@ -65,7 +72,7 @@ def effect_row(state: s.RunState, effect: s.Effect) -> Row:
         "intent_seq": effect.intent_seq,
         "send_seq": effect.last_send.seq,
         "receipt_seq": effect.receipt.seq if effect.receipt else None,
-        "reference": effect.receipt.reference if effect.receipt else "",
+        "reference": _kept(effect.receipt.reference) if effect.receipt else "",
     }
 
 
@@ -118,8 +125,8 @@ def _observation_row(state: s.RunState, observation: s.Observation) -> Row:
         "tenant_id": state.identity.tenant,
         "number": observation.number,
         "tool": observation.tool,
-        "resource": observation.resource,
-        "version": observation.version,
+        "resource": _kept(observation.resource),
+        "version": _kept(observation.version),
         "observed_at": observation.observed_at,
         "expires_at": observation.expires_at,
         "seq": observation.seq,

@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from runs.machine import state as s
-from runs.machine.canonical import ESCAPED, canonical, parse
+from runs.machine.canonical import canonical, parse
 from runs.machine.events import MatchFound, text_of
 from runs.machine.transitions import Decision, allowed_decisions, first_reason
 
@@ -81,8 +81,6 @@ def difference(effect: s.Effect, match: MatchFound) -> str:
         for k, v in shown.items()
         if k in sent and canonical(sent[k]) != canonical(v)
     ]
-    if ESCAPED in shown and ESCAPED not in sent:
-        other.append(f"arguments that have no canonical form: {shown[ESCAPED]}")
     if match.operation_id != effect.operation_id:
         other.append(f"operation id: sent {effect.operation_id}, found {match.operation_id}")
     if match.account != effect.account:
@@ -195,7 +193,7 @@ UNSAFE_WHILE_OPEN = ("approve", "send_again", "restart", "end")
 def next_safe_action(state: s.RunState) -> SafeAction:
     """From the state alone; the same answer however often it is asked."""
     match state.state:
-        case s.State.SUCCEEDED | s.State.CANCELLED:
+        case s.State.SUCCEEDED | s.State.CANCELLED | s.State.RESTARTED:
             return SafeAction(action=Action.NONE, right=None, rule="NSA-0")
         case s.State.NEEDS_HUMAN:
             return _for_human(state)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runs.machine.events import Actor, Cause, Check, MatchFound, Reason, Sender, Term, Terms
+from runs.machine.events import Actor, Cause, Check, Inherited, MatchFound, Reason, Sender, Term, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,10 @@ class State(StrEnum):
     CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     CANCELLED = "cancelled"
+    RESTARTED = "restarted"
 
 
-TERMINAL = frozenset({State.SUCCEEDED, State.CANCELLED})
+TERMINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.RESTARTED})
 WORKER_MOVES = frozenset({State.PLANNING, State.APPROVED, State.EXECUTING, State.UNKNOWN, State.CANCELLING})
 
 
@@ -88,6 +89,7 @@ class Identity(Part, frozen=True, kw_only=True):
     started_at: datetime
     starter: Actor
     deadline: datetime | None
+    predecessor: str
 
 
 class Goal(Part, frozen=True, kw_only=True):
@@ -284,6 +286,18 @@ class Receipt(Part, frozen=True, kw_only=True):
     by_person: bool = False
 
 
+class Attestation(Part, frozen=True, kw_only=True):
+    """One person's statement about what became of an effect."""
+
+    person: str
+    name: str
+    happened: bool
+    reference: str
+    how: str
+    seq: int
+    at: datetime
+
+
 class Effect(Part, frozen=True, kw_only=True):
     """One use of a writing tool: shown as E-`number`."""
 
@@ -311,6 +325,7 @@ class Effect(Part, frozen=True, kw_only=True):
     next_ask_at: datetime | None = None
     dispatched_seq: int | None = None
     conflict: str = ""
+    attestations: tuple[Attestation, ...] = ()
 
     @property
     def last_send(self) -> Send:
@@ -355,6 +370,8 @@ class RunState(Part, frozen=True, kw_only=True):
     rounds: Mapping[str, int] = {}
     produced: Mapping[str, str] = {}
     advice: tuple[str, ...] = ()
+    inherited: tuple[Inherited, ...] = ()
+    successor: str = ""
     revalidation: Revalidation | None = None
     returned_seq: int = 0
     cancel_requested: bool = False
@@ -406,6 +423,11 @@ class RunState(Part, frozen=True, kw_only=True):
         """The effect that holds an operation id against every other intent: in flight, unknown or confirmed."""
         known = self.by_operation(system, operation_id)
         return None if known is None or known.status is EffectStatus.NOT_EXECUTED else known
+
+    def inherited_by(self, system: str, operation_id: str) -> Inherited | None:
+        """The effect of an earlier run of the lineage that stands under an operation id."""
+        known = (x for x in self.inherited if (x.system, x.operation_id) == (system, operation_id))
+        return next(known, None)
 
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""

@@ -26,9 +26,11 @@ class Decision(StrEnum):
     """What a person may decide on a run in `needs_human`."""
 
     RECONCILE = "reconcile"
+    ATTEST = "attest"  #: state what became of an effect, as a person
     RESUME = "resume"
     RETRY = "retry"  #: resume, and do the refused effect again in a new round
     REPLAN = "replan"
+    RESTART = "restart"  #: close the run; a successor goes on with what stands
     CANCEL = "cancel"
 
 
@@ -76,6 +78,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.ApprovalGiven: SAME,
         e.PlanApproved: State.APPROVED,
         e.PlanRejected: State.NEEDS_HUMAN,
+        e.RunRestarted: State.RESTARTED,
         e.ChangesAsked: State.PLANNING,
     },
     State.APPROVED: {**_stop, **_check, e.RevalidationPassed: State.EXECUTING},
@@ -88,6 +91,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.EffectDispatched: SAME,
         e.EffectUnsent: SAME,
         e.EffectAnswered: SAME,
+        e.StepAnswered: SAME,
         e.ReceiptStored: SAME,
         e.OutcomeUnknown: State.UNKNOWN,
         e.RunSucceeded: State.SUCCEEDED,
@@ -101,6 +105,8 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.EffectUnsent: SETTLES,
         e.ReceiptStored: SETTLES,
         e.EffectReconciled: SETTLES,
+        e.EffectAttested: SAME,
+        e.AttestationAccepted: SETTLES,
     },
     State.NEEDS_HUMAN: {
         **_stop,
@@ -108,7 +114,10 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.EffectQueried: SAME,
         e.ReceiptStored: SETTLES,
         e.EffectReconciled: SETTLES,
+        e.EffectAttested: SAME,
+        e.AttestationAccepted: SETTLES,
         e.OutcomeUnknown: SAME,
+        e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
         e.ReplanOrdered: State.PLANNING,
         e.CancelBegan: State.CANCELLING,
@@ -116,27 +125,28 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     State.CANCELLING: {**_stop, e.RunCancelled: State.CANCELLED},
     State.SUCCEEDED: {e.EvidenceKept: SAME},
     State.CANCELLED: {e.EvidenceKept: SAME},
+    State.RESTARTED: {e.EvidenceKept: SAME},
 }
 
 #: Reasons in the order in which they decide the next safe action, with the decisions that each allows.
 REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "log_damaged": (Decision.CANCEL,),
-    "effect_unknown": (Decision.RECONCILE, Decision.CANCEL),
-    "effect_conflict": (Decision.RECONCILE, Decision.CANCEL),
-    "schema_incompatible": (Decision.CANCEL,),
-    "version_unavailable": (Decision.RESUME, Decision.CANCEL),
+    "effect_unknown": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
+    "effect_conflict": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
+    "schema_incompatible": (Decision.RESTART, Decision.CANCEL),
+    "version_unavailable": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "deadline_passed": (Decision.CANCEL,),
-    "authority_lost": (Decision.RESUME, Decision.CANCEL),
-    "constraint_withdrawn": (Decision.CANCEL,),
-    "resource_changed": (Decision.REPLAN, Decision.CANCEL),
-    "observation_stale": (Decision.RESUME, Decision.CANCEL),
-    "postcondition_failed": (Decision.CANCEL,),
-    "tool_failed": (Decision.RETRY, Decision.REPLAN, Decision.CANCEL),
-    "plan_rejected": (Decision.REPLAN, Decision.CANCEL),
-    "planner_refused": (Decision.REPLAN, Decision.CANCEL),
-    "obligation_open": (Decision.REPLAN, Decision.CANCEL),
-    "no_progress": (Decision.RESUME, Decision.CANCEL),
-    "asked": (Decision.REPLAN, Decision.CANCEL),
+    "authority_lost": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
+    "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),
+    "resource_changed": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "observation_stale": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
+    "postcondition_failed": (Decision.RESTART, Decision.CANCEL),
+    "tool_failed": (Decision.RETRY, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "plan_rejected": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "planner_refused": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "obligation_open": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "no_progress": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
+    "asked": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
 }
 
 

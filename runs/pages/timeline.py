@@ -173,6 +173,32 @@ def _dispatched(event: e.EffectDispatched) -> str:
     return _("marked that the call of %(effect)s begins now.") % {"effect": f"E-{event.effect}"}
 
 
+@_says(e.StepAnswered)
+def _step_answered(event: e.StepAnswered) -> str:
+    facts = {"step": event.step, "run": event.run, "reference": event.reference}
+    return _("did not send “%(step)s”: %(run)s did it before, receipt %(reference)s") % facts
+
+
+@_says(e.EffectAttested)
+def _attested(event: e.EffectAttested) -> str:
+    facts = {"effect": f"E-{event.effect}", "reference": event.reference, "how": event.how}
+    if event.happened:
+        return _("stated that %(effect)s happened, by proof “%(reference)s”: %(how)s") % facts
+    return _("stated that %(effect)s did not happen: %(how)s") % facts
+
+
+@_says(e.AttestationAccepted)
+def _accepted(event: e.AttestationAccepted) -> str:
+    return _("settled E-%(effect)d by what people stated, not by an answer of the other system") % {
+        "effect": event.effect
+    }
+
+
+@_says(e.RunRestarted)
+def _restarted(event: e.RunRestarted) -> str:
+    return _("closed this run; %(run)s goes on as its successor") % {"run": event.successor}
+
+
 @_says(e.EffectUnsent)
 def _unsent(event: e.EffectUnsent) -> str:
     return _("found that %(effect)s was never sent: the mark of its call is missing.") % {
@@ -225,6 +251,37 @@ def _reconciled(event: e.EffectReconciled) -> str:
         if event.happened
         else _("concluded from the answer in event %(seq)d that %(effect)s did not happen.") % facts
     )
+    return _quoted(text, event.note)
+
+
+@_says(e.EffectAttested)
+def _attested(event: e.EffectAttested) -> str:
+    facts = {"effect": f"E-{event.effect}", "reference": event.reference}
+    text = (
+        _("stated that %(effect)s happened (%(reference)s). This is a statement, not a receipt.") % facts
+        if event.happened
+        else _("stated that %(effect)s did not happen. This is a statement, not a receipt.") % facts
+    )
+    return _quoted(text, event.how)
+
+
+@_says(e.AttestationAccepted)
+def _accepted(event: e.AttestationAccepted) -> str:
+    facts = {"effect": f"E-{event.effect}", "reference": event.reference}
+    if event.happened:
+        return _("settled %(effect)s by people’s statements: it happened (%(reference)s).") % facts
+    return _("settled %(effect)s by people’s statements: it did not happen.") % facts
+
+
+@_says(e.StepAnswered)
+def _step_answered(event: e.StepAnswered) -> str:
+    facts = {"step": event.step, "run": event.run, "effect": f"E-{event.effect}"}
+    return _("answered step %(step)s from %(effect)s of the earlier run %(run)s. Nothing was sent.") % facts
+
+
+@_says(e.RunRestarted)
+def _restarted(event: e.RunRestarted) -> str:
+    text = _("closed this run; %(successor)s goes on with its goal.") % {"successor": event.successor}
     return _quoted(text, event.note)
 
 

@@ -231,7 +231,13 @@ LIVES: dict[s.State, Callable[[], Life]] = {
     s.State.CANCELLING: lambda: planning().take(*decide.cancel(planning().state, note="")),
     s.State.SUCCEEDED: lambda: _ended(),
     s.State.CANCELLED: lambda: _cancelled(),
+    s.State.RESTARTED: lambda: _restarted(),
 }
+
+
+def _restarted() -> Life:
+    life = LIVES[s.State.NEEDS_HUMAN]()
+    return life.take(*decide.restarted(life.state, successor="run_NEXT", note="it cannot go on"))
 
 
 def _ended() -> Life:

@@ -202,6 +202,7 @@ WAKES = {
     s.State.CANCELLING: True,
     s.State.SUCCEEDED: False,
     s.State.CANCELLED: False,
+    s.State.RESTARTED: False,
 }
 
 

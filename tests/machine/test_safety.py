@@ -84,7 +84,7 @@ DIFFERENT = {
     "another round": {"operation_id": "pay:7#1", "key": None},
     "another account in the record": {"account": "another"},
     "reversed or in part": {"reversed": True},
-    "arguments that cannot be compared": {"arguments": e.raw('{"as_escaped_json":"NaN"}')},
+    "an argument that cannot be compared": {"arguments": e.raw('{"amount":{"as_escaped_json":"NaN"}}')},
     "a truth that Python takes for a number": {"arguments": e.raw('{"amount":true}')},
 }
 
@@ -320,6 +320,7 @@ ACTIONS = {
     s.State.CANCELLING: (Action.FINISH_CANCEL, None),
     s.State.SUCCEEDED: (Action.NONE, None),
     s.State.CANCELLED: (Action.NONE, None),
+    s.State.RESTARTED: (Action.NONE, None),
 }
 
 

@@ -14,12 +14,16 @@ from runs.machine.decide.common import (
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
 from runs.machine.decide.people import (
     ConclusionRefused,
+    attestations_needed,
+    attested,
     begin_cancel,
     cancel,
     concluded,
     conclusion_conditions,
     decided,
     finish_cancel,
+    inherited,
+    restarted,
 )
 from runs.machine.decide.plans import (
     Requirement,
@@ -47,6 +51,8 @@ __all__ = [
     "asked",
     "asked_by_person",
     "attempt_failed",
+    "attestations_needed",
+    "attested",
     "begin_cancel",
     "cancel",
     "causes",
@@ -62,6 +68,7 @@ __all__ = [
     "finished",
     "found_open",
     "human",
+    "inherited",
     "next_send",
     "occupied",
     "plan_document",
@@ -71,5 +78,6 @@ __all__ = [
     "refused_call",
     "requested",
     "resend_unknown",
+    "restarted",
     "revalidated",
 ]

@@ -66,6 +66,61 @@ def concluded(
     )
 
 
+def attestations_needed(effect: s.Effect) -> int:
+    """How many people must state the same: a second one where the effect cannot be undone."""
+    return 1 if effect.terms.reversible else 2
+
+
+def attested(
+    state: s.RunState, number: int, *, happened: bool, reference: str, how: str, person: str, now: datetime
+) -> Events:
+    """A person's statement about an unknown effect. Raises ConclusionRefused with the condition that fails, Refused."""
+    effect = state.effects[number]
+    if effect.status is not s.EffectStatus.UNKNOWN or not allows(state.state, e.EffectAttested):
+        raise Refused(state.state, "EffectAttested")
+    if condition := _may_not_attest(effect, happened, reference, how, person, now):
+        raise ConclusionRefused(condition)
+    said = e.EffectAttested(effect=number, happened=happened, reference=reference, how=how, person=person)
+    agreeing = {a.person for a in effect.attestations if (a.happened, a.reference) == (happened, reference)}
+    if len({*agreeing, person}) < attestations_needed(effect):
+        return (said,)
+    return said, e.AttestationAccepted(effect=number, happened=happened, reference=reference)
+
+
+def _may_not_attest(
+    effect: s.Effect, happened: bool, reference: str, how: str, person: str, now: datetime
+) -> str:
+    if not how.strip():
+        return "how_missing"
+    if happened and not reference.strip():
+        return "reference_missing"
+    if not happened and now < effect.settled_at:
+        return "too_early"
+    same = any(a.person == person and a.happened == happened for a in effect.attestations)
+    return "second_person" if same else ""
+
+
+def inherited(state: s.RunState) -> tuple[e.Inherited, ...]:
+    """What stands in this run's lineage: its own confirmed effects, and those it inherited."""
+    own = tuple(
+        e.Inherited(
+            run=state.identity.run, effect=x.number, step=x.step, tool=x.tool, system=x.system,
+            operation_id=x.operation_id, arguments=e.raw(x.arguments), arguments_digest=x.arguments_digest,
+            reference=x.receipt.reference if x.receipt else "", title=x.title,
+        )
+        for x in state.effects.values()
+        if x.status is s.EffectStatus.CONFIRMED
+    )  # fmt: skip
+    return (*state.inherited, *own)
+
+
+def restarted(state: s.RunState, *, successor: str, note: str) -> Events:
+    """The run closes and its successor goes on. Raises Refused where something is in flight or unknown."""
+    if state.open_effects or not allows(state.state, e.RunRestarted):
+        raise Refused(state.state, "RunRestarted")
+    return (e.RunRestarted(successor=successor, note=note),)
+
+
 def cancel(state: s.RunState, *, note: str) -> Events:
     """A person ends the run: now where nothing is open, else as soon as that is settled."""
     if not allows(state.state, e.CancelRequested) or state.cancel_requested:

@@ -61,6 +61,8 @@ def next_send(
     if known := state.by_operation(step.system, operation_id):
         safe = safety.may_resend(known, now, senders_gone=senders_gone)
         return _send_again(state, known, step, sender, safe)
+    if stands := state.inherited_by(step.system, operation_id):
+        return _inherited(stands, step, state.plan.version)
     key = idempotency_key(
         run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
     )
@@ -77,6 +79,19 @@ def _bound_arguments(step: s.PlanStep) -> str:
     if not step.volatile:
         return step.arguments
     return canonical({k: v for k, v in parse(step.arguments).items() if k not in step.volatile})
+
+
+def _inherited(stands: e.Inherited, step: s.PlanStep, plan_version: int) -> Events:
+    """The lineage did it before: answered from that receipt; with other arguments a person has to look at both."""
+    if stands.arguments_digest != step.arguments_digest:
+        both = f"{e.text_of(stands.arguments)} in {stands.run} -> {step.arguments}"
+        return human("effect_conflict", subject=step.name, evidence=both)
+    return (
+        e.StepAnswered(
+            step=step.name, run=stands.run, effect=stands.effect, reference=stands.reference,
+            plan_version=plan_version,
+        ),
+    )  # fmt: skip
 
 
 def _send_again(
