@@ -1,0 +1,1 @@
+"""The demo's story, played through HTTP against the real processes."""
