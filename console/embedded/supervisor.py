@@ -31,6 +31,10 @@ class AlreadyRunning(Exception):
     """Another supervisor has this home: use it, or stop it first."""
 
 
+def _say_nothing(_line: str) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
     """A step that is done when it ends: a command whose output the person sees, or a function."""
@@ -87,7 +91,8 @@ class Supervisor:
     def run(self, steps: Sequence[Step], *, stay: bool = True, fresh: bool = False) -> None:
         """Do the steps, watch until a signal or `down` comes (unless not to `stay`), stop what was started.
 
-        `fresh` drops all data first. Raises `AlreadyRunning`, and `DidNotStart` where a step fails.
+        `fresh` drops all data first. Not to `stay` leaves the last word to the last step. Raises `AlreadyRunning`,
+        and `DidNotStart` where a step fails.
         """
         self.home.make()
         with ExitStack() as stack:
@@ -104,6 +109,8 @@ class Supervisor:
                     self._begin(step)
                 while stay and not self.leaving:
                     self._turn()
+                if not stay:
+                    self.say = _say_nothing
             except KeyboardInterrupt:
                 self.say("Stopping; the data stays.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -54,7 +55,9 @@ class Command(BaseCommand):
     def run(self, plan: Installation, *, servers_only: bool, then: str, fresh: bool) -> None:
         steps = plan.servers() if servers_only else plan.steps()
         last = (
-            plan.once(then) if then else Once(name="all", done="", call=lambda: self.tell(plan, servers_only))
+            replace(plan.once(then), done="")
+            if then
+            else Once(name="all", done="", call=lambda: self.tell(plan, servers_only))
         )
         supervisor = Supervisor(plan.home, say=self.say, facts=plan.facts())
         supervisor.run([*steps, last], stay=not then, fresh=fresh)
