@@ -18,6 +18,7 @@ from examples.refunds.smoke.stage import Stage, StoryFailed
 SOON = 30.0  #: for what takes a moment where the machine is not busy
 RECOVERED = 45.0  #: a lease's end, what has to pass until "not found" is believed, and SOON
 OUTAGE = 90.0  #: the same with the tool's patience
+SHOWN = 120  #: characters of a cause
 ENOUGH = "The supplier's invoice was corrected."
 
 
@@ -182,7 +183,8 @@ def _voided(stage: Stage, order: str, words: tuple[str, ...]) -> None:
 
     def causes() -> list[str]:
         page = stage.viewer.open(stage.run(order).url)
-        return [item.text for item in page.all("li", data_testid="approval", data_state="voided")]
+        voided = page.all("li", data_testid="approval", data_state="voided")
+        return [said.text for item in voided for said in item.all("p")]
 
     def there() -> bool:
         return bool(causes()) and stage.run(order).state == "waiting_approval"
@@ -191,7 +193,7 @@ def _voided(stage: Stage, order: str, words: tuple[str, ...]) -> None:
     told = " ".join(causes())
     if not all(word in told for word in words):
         raise StoryFailed(f"order {order}: the page does not say {words}, but: {told}")
-    stage.say(f"    order {order}: {told}")
+    stage.say(f"    order {order}: {next(said for said in causes() if words[-1] in said)[:SHOWN]}")
 
 
 def end_outage(stage: Stage, cast: Cast) -> None:
