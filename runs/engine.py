@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
@@ -20,11 +21,11 @@ from runs.ledger import Guard, LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.canonical import canonical, round_suffix
+from runs.machine.canonical import canonical, plain, round_suffix
 from runs.machine.canonical import parse as parse_json
 from runs.machine.safety import Kind, verdict
 from runs.recovery import Held
-from runs.tools import Ambiguous, Answer, Executed, Refused, WritingTool
+from runs.tools import Ambiguous, Answer, Executed, Refused, ToolError, WritingTool
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ def _plan(held: Held) -> bool:
     except Exception as error:
         # A planner is foreign code or a model: whatever it raises, nothing happened and it is asked again.
         log.exception("the planner failed", extra={"run": held.run.pk})
-        failure = f"{type(error).__name__}: {error}"
+        failure = plain(f"{type(error).__name__}: {error}")
         held.decide(
             lambda state, now: decide.attempt_failed(
                 state, what="planner", detail=failure, reason="planner_refused", now=now
@@ -106,16 +107,19 @@ def _plan(held: Held) -> bool:
     return _take(held, proposal)
 
 
-def _take(held: Held, proposal: agents.Proposal) -> bool:
+def _take(held: Held, proposal: object) -> bool:
     match proposal:
         case agents.Read():
             return _read(held, proposal)
         case agents.Plan():
             held.decide(lambda state, now: _proposed(held, proposal, state, now))
         case agents.Ask(question=question):
-            held.decide(lambda state, now: decide.human("asked", evidence=question))
+            held.decide(lambda state, now: decide.human("asked", evidence=plain(question)))
         case agents.Decline(reason=reason):
-            held.decide(lambda state, now: decide.human("planner_refused", evidence=reason))
+            held.decide(lambda state, now: decide.human("planner_refused", evidence=plain(reason)))
+        case _:
+            problem = f"a {type(proposal).__name__} is not a proposal"
+            held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
     return True
 
 
@@ -125,7 +129,9 @@ def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -
     except planning.ProposalInvalid as error:
         return decide.proposal_refused(state, error.problems)
     asks = planning.requirement(state, held.agent, document)
-    return decide.proposed(state, document, claim=plan.claim, requirement=asks, request=str(uuid4()), now=now)
+    return decide.proposed(
+        state, document, claim=plain(plan.claim), requirement=asks, request=str(uuid4()), now=now
+    )
 
 
 def _read(held: Held, proposal: agents.Read) -> bool:
@@ -133,8 +139,8 @@ def _read(held: Held, proposal: agents.Read) -> bool:
     try:
         tool = held.agent.reading(proposal.tool)
         arguments = canonical(tool.validate(proposal.arguments))
-    except (KeyError, StopIteration, ValueError) as error:
-        problem = f"{proposal.tool}: {error}"
+    except (KeyError, StopIteration, TypeError, ValueError, ToolError) as error:
+        problem = plain(f"{proposal.tool}: {error}")
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
     known = held.state.observations.get((proposal.tool, arguments))
@@ -301,25 +307,46 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
     evidence = recovery.keepable(answer.evidence)
     match answer:
         case Executed(reference=reference, versions=versions):
-            problem = tool.postcondition(parse_json(effect.arguments), answer.evidence)
+            problem = _problem(tool, effect, answer.evidence) or _elsewhere(effect, answer.account)
             held.evidence(
-                lambda state, now: decide.executed(
+                lambda state, now, late: decide.executed(
                     state,
                     number,
-                    reference=reference,
+                    reference=plain(reference),
                     evidence=evidence,
                     problem=problem,
-                    versions=dict(versions),
+                    versions={plain(resource): plain(version) for resource, version in versions.items()},
+                    late=late,
                 )
             )
         case Refused(detail=detail):
             held.evidence(
-                lambda state, now: decide.refused_call(state, number, detail=detail, evidence=evidence)
+                lambda state, now, late: decide.refused_call(
+                    state, number, detail=plain(detail), evidence=evidence, late=late
+                )
             )
         case Ambiguous(detail=detail):
             held.evidence(
-                lambda state, now: decide.ambiguous(state, number, detail=detail, evidence=evidence)
+                lambda state, now, late: decide.ambiguous(
+                    state, number, detail=plain(detail), evidence=evidence, late=late
+                )
             )
+
+
+def _problem(tool: WritingTool, effect: s.Effect, evidence: Any) -> str | None:
+    """The postcondition that does not hold. One that cannot be checked does not; the receipt is kept all the same."""
+    try:
+        problem = tool.postcondition(parse_json(effect.arguments), evidence)
+    except Exception as error:
+        log.exception("the postcondition failed", extra={"tool": tool.name, "effect": effect.number})
+        problem = f"it could not be checked: {type(error).__name__}: {error}"
+    return plain(problem) if problem else None
+
+
+def _elsewhere(effect: s.Effect, account: str) -> str | None:
+    if account == effect.account:
+        return None
+    return plain(f"it was done in account {account}, ordered in {effect.account}")
 
 
 def _ask(held: Held) -> bool:
@@ -335,7 +362,7 @@ def _ask(held: Held) -> bool:
     answer, evidence, found = recovery.ask(effect, tool)
     problem = None
     if found and verdict(effect, answer, now).kind is Kind.RECEIPT:
-        problem = tool.postcondition(parse_json(effect.arguments), found.evidence)
+        problem = _problem(tool, effect, found.evidence)
     number, senders_gone = effect.number, all(gone(send.sender) for send in effect.sends)
     held.decide(
         lambda state, now: decide.asked(

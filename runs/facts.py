@@ -5,6 +5,7 @@ What asks other systems (`read_needed`) is called outside every transaction; the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -19,11 +20,13 @@ from runs import sources
 from runs.agents import Agent
 from runs.ledger import Guard, chain_problem
 from runs.machine import state as s
-from runs.machine.canonical import canonical, parse
+from runs.machine.canonical import canonical, parse, plain
 from runs.machine.events import ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, needed_rests
 from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
+
+log = logging.getLogger(__name__)
 
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +41,18 @@ def read_once(tool: ReadingTool, arguments: str, now: datetime) -> Read:
     timeout: timedelta = tool.timeout or settings.HANDOFF_DURATIONS.tool_timeout
     try:
         reading = tool.read(parse(arguments), timeout=timeout)
+        value = canonical(reading.value)
     except Unreadable as error:
-        return Read(fresh=Fresh(failure=str(error) or "it could not be read"))
-    value = canonical(reading.value)
+        return Read(fresh=Fresh(failure=plain(str(error)) or "it could not be read"))
+    except Exception as error:
+        # A fault in an adapter, or a value that nothing can be compared with: to the run it is the same.
+        log.exception("the reading tool failed", extra={"tool": tool.name})
+        return Read(fresh=Fresh(failure=plain(f"{type(error).__name__}: {error}")))
     event = ObservationRecorded(
-        tool=tool.name, arguments=raw(arguments), value=raw(value), resource=reading.resource,
-        version=reading.version, observed_at=now, half_life=tool.half_life,
+        tool=tool.name, arguments=raw(arguments), value=raw(value), resource=plain(reading.resource),
+        version=plain(reading.version), observed_at=now, half_life=tool.half_life,
     )  # fmt: skip
-    return Read(fresh=Fresh(value=value, version=reading.version), event=event)
+    return Read(fresh=Fresh(value=value, version=event.version), event=event)
 
 
 def read_needed(state: s.RunState, agent: Agent, now: datetime) -> dict[tuple[str, str], Read]:

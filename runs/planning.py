@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -12,8 +14,15 @@ from approvals import policy
 from runs import agents
 from runs.machine import decide
 from runs.machine import state as s
-from runs.machine.canonical import Uncanonical, canonical, digest, parse
+from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
+from runs.machine.events import Inherited, text_of
 from runs.tools import ArgumentsRefused, WritingTool
+
+log = logging.getLogger(__name__)
+
+LONGEST_NAME = 200
+#: Leaves room for the suffix of a round.
+OPERATION_ID = re.compile(r"\S{1,280}")
 
 
 class ProposalInvalid(Exception):
@@ -33,7 +42,7 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         input=parse(state.identity.input),
         constraints=tuple(c.term.text for c in state.constraints),
         observations=tuple(_observed(o) for o in current),
-        standing=tuple(_done(e) for e in state.effects.values() if e.status is s.EffectStatus.CONFIRMED),
+        standing=tuple(_done(x) for x in decide.inherited(state)),
         advice=state.advice,
         voided=_why_voided(state),
         next_version=len(state.plans) + 1,
@@ -51,13 +60,13 @@ def _observed(observation: s.Observation) -> agents.Observed:
     )
 
 
-def _done(effect: s.Effect) -> agents.Done:
+def _done(stands: Inherited) -> agents.Done:
     return agents.Done(
-        step=effect.step,
-        tool=effect.tool,
-        operation_id=effect.operation_id,
-        arguments=parse(effect.arguments),
-        reference=effect.receipt.reference if effect.receipt else "",
+        step=stands.step,
+        tool=stands.tool,
+        operation_id=stands.operation_id,
+        arguments=parse(text_of(stands.arguments)),
+        reference=stands.reference,
     )
 
 
@@ -78,7 +87,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         if {p.after, p.by} - names
     ]
     assumptions = tuple(
-        s.PlanAssumption(text=a.text, rests_on=_rests(state, a.rests_on, now, problems))
+        s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, a.rests_on, now, problems))
         for a in plan.assumptions
     )
     if problems:
@@ -90,7 +99,9 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         constraints_digest=decide.constraints_digest(state),
         policy_version=agent.policy.version,
         steps=tuple(step for step in steps if step),
-        promises=tuple(s.PlanPromise(text=p.text, after=p.after, by=p.by, due=p.due) for p in plan.promises),
+        promises=tuple(
+            s.PlanPromise(text=plain(p.text), after=p.after, by=p.by, due=p.due) for p in plan.promises
+        ),
         assumptions=assumptions,
     )
 
@@ -103,12 +114,29 @@ def _step(
         tool = agent.writing(step.tool)
         arguments = tool.validate(step.arguments)
         text = canonical(arguments)
-        return _planned(tool, step, arguments, text, _rests(state, step.rests_on, now, problems))
+        planned = _planned(tool, step, arguments, text, _rests(state, step.rests_on, now, problems))
     except (KeyError, StopIteration):
-        problems.append(f"{step.name}: there is no writing tool {step.tool}")
+        problems.append(plain(f"{step.name}: there is no writing tool {step.tool}"))
     except (ArgumentsRefused, Uncanonical) as error:
-        problems.append(f"{step.name}: {error}")
+        problems.append(plain(f"{step.name}: {error}"))
+    except Exception as error:
+        # A tool is foreign code: whatever it makes of these arguments, nothing happened.
+        log.exception("the tool failed on a proposal", extra={"tool": step.tool})
+        problems.append(plain(f"{step.name}: {type(error).__name__}: {error}"))
+    else:
+        problems += _unstorable(planned)
+        return planned
     return None
+
+
+def _unstorable(step: s.PlanStep) -> list[str]:
+    """Names that no table would take when the effect is about to be sent."""
+    problems = []
+    if not step.name.strip() or len(step.name) > LONGEST_NAME or plain(step.name) != step.name:
+        problems.append(plain(f"{step.name[:LONGEST_NAME]!r} cannot be the name of a step"))
+    if not OPERATION_ID.fullmatch(step.operation_id) or plain(step.operation_id) != step.operation_id:
+        problems.append(plain(f"{step.name}: {step.operation_id[:300]!r} cannot be an operation id"))
+    return problems
 
 
 def _planned(
@@ -122,9 +150,9 @@ def _planned(
         operation_id=tool.operation_id(arguments),
         arguments=text,
         arguments_digest=digest("arguments", binding_text(tool, arguments)),
-        title=tool.describe(arguments),
+        title=plain(tool.describe(arguments)),
         reversible=tool.reversible,
-        phrase="" if tool.reversible else tool.confirm_phrase(arguments),
+        phrase="" if tool.reversible else plain(tool.confirm_phrase(arguments)),
         volatile=tuple(sorted(tool.volatile)),
         cost=None if cost is None else str(cost),
         rests_on=rests,
@@ -142,7 +170,11 @@ def _rests(
     """The observations that are rested on, with the versions they have now."""
     found = []
     for read in reads:
-        key = (read.tool, canonical(dict(read.arguments)))
+        try:
+            key = (read.tool, canonical(dict(read.arguments)))
+        except (Uncanonical, TypeError, ValueError) as error:
+            problems.append(plain(f"{read.tool}: {error}"))
+            continue
         known = state.observations.get(key)
         if known is None or known.expires_at <= now:
             problems.append(f"{read.tool} {key[1]} was not read, or is out of date")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import msgspec
 from django.conf import settings
@@ -23,11 +24,11 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from runs import actions, agents, outbox
 from runs.clock import Clock
 from runs.host import boot_id, uptime, worker_name
-from runs.ledger import ClockMoved, Guard, LeaseLost, LogUnreadable, RunChangedMeanwhile, load
+from runs.ledger import ClockMoved, Guard, LeaseLost, LogUnreadable, RunChangedMeanwhile, load, stored
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.canonical import Uncanonical, canonical, parse
+from runs.machine.canonical import ESCAPED, Uncanonical, canonical, parse, plain
 from runs.machine.safety import Answered, next_safe_action
 from runs.models import CLOSED, Claim, Run, Worker
 from runs.tools import Ambiguous, Call, Found, Match, WritingTool
@@ -38,12 +39,20 @@ CLAIMS_WITHOUT_EVENT = 5
 UNREADABLE_PAUSE = timedelta(seconds=60)
 #: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
 EVIDENCE_PATIENCE = timedelta(seconds=60)
+RECONNECT_PAUSE = 0.2  # seconds
 SWEEP_AT_MOST = 1000
 #: How often the clock is read anew for one decision; a machine that is slower than that every time gives up.
 CLOCK_READS = 3
 #: Sends that their own transaction refused although revalidation let them pass, before a person is asked.
 REFUSED_SENDS = 3
 Decider = Callable[[s.RunState, datetime], Sequence[e.Event]]
+
+
+class EvidenceDecider(Protocol):
+    """As a Decider, and told whether the run is held by another now."""
+
+    def __call__(self, state: s.RunState, now: datetime, /, late: bool) -> Sequence[e.Event]: ...
+
 
 _CLAIM = """
 UPDATE runs_run SET lease_token = lease_token + 1, lease_until = handoff_now() + %(lease)s, lease_holder = %(worker)s,
@@ -55,7 +64,7 @@ RETURNING lease_token, claims
 _RELEASE = "UPDATE runs_run SET lease_until = %s WHERE id = %s AND lease_token = %s"
 _DUE = """
 SELECT r.id, a.name, r.agent_version FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id
-WHERE NOT r.state IN ('succeeded', 'cancelled') AND r.wake_at <= handoff_now()
+WHERE NOT r.state IN ('succeeded', 'cancelled', 'restarted') AND r.wake_at <= handoff_now()
     AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
     AND ('agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)) = %(wanted)s
     AND r.wake_at <= handoff_now() - %(late)s
@@ -73,10 +82,12 @@ class Held:
     agent: agents.Agent
     clock: Clock
     first_seq: int = field(init=False)
+    tried: tuple[int, Sequence[e.Event]] = field(init=False)  #: the latest append: after which seq, what
     refused_sends: int = 0
 
     def __post_init__(self) -> None:
         self.first_seq = self.state.seq
+        self.tried = self.state.seq, ()
         self.actor = e.Actor(e.ActorKind.WORKER, worker_name(), worker_name())
 
     def __enter__(self) -> Self:
@@ -103,14 +114,19 @@ class Held:
                 return self._write(decider, self.token, lease, guard)
             except ClockMoved:
                 self.clock.read()
+            except (OperationalError, InterfaceError):
+                if self._was_stored():
+                    return None
         return self._write(decider, self.token, lease, guard)
 
     def _write(
         self, decider: Decider, token: int | None, lease: timedelta | None, guard: Guard | None
     ) -> None:
+        self.tried = self.state.seq, ()
         now = max(self.clock.now(), self.state.at)
         events = decider(self.state, now)
         if events:
+            self.tried = self.state.seq, events
             self.state = actions.write(
                 self.state,
                 events,
@@ -122,35 +138,46 @@ class Held:
                 guard=guard,
             )
 
-    def evidence(self, decider: Decider) -> None:
-        """Store what came back from outside: in any state, with or without the lease, until it is stored."""
-        token: int | None = self.token
-        end = uptime() + EVIDENCE_PATIENCE
+    def evidence(self, decider: EvidenceDecider) -> None:
+        """Store what came back from outside: in any state, with or without the lease, until it is stored.
+
+        `decider` is told whether another holds the run by now, so that it only keeps what came.
+        """
+        late, end = False, uptime() + EVIDENCE_PATIENCE
         while True:
             try:
-                return self._write(decider, token, None, None)
-            except LeaseLost:
-                token = None
-            except ClockMoved:
-                self.clock.read()
-            except RunChangedMeanwhile:
-                self.state = load(self.run.pk)
-            except (OperationalError, InterfaceError):
+                return self._write(partial(decider, late=late), None if late else self.token, None, None)
+            except (LeaseLost, ClockMoved, RunChangedMeanwhile, OperationalError, InterfaceError) as error:
                 if uptime() > end:
                     raise
-                self._reconnect()
+                late = late or isinstance(error, LeaseLost)
+                if self._ready_again(error):
+                    return None
 
-    def _reconnect(self) -> None:
-        """The database went away with the receipt in hand: come back, and see whether the receipt was
-        stored.
-        """
-        log.warning("database away while storing evidence", extra={"run": self.run.pk})
-        connection.close()
-        time.sleep(0.2)
+    def _ready_again(self, error: Exception) -> bool:
+        """Make ready to store once more; True where it was stored after all."""
         try:
-            self.state = load(self.run.pk)
+            match error:
+                case ClockMoved():
+                    self.clock.read()
+                case RunChangedMeanwhile():
+                    self.reload()
+                case OperationalError() | InterfaceError():
+                    return self._was_stored()
         except (OperationalError, InterfaceError):
-            return
+            log.warning("the database is still away", extra={"run": self.run.pk})
+        return False
+
+    def _was_stored(self) -> bool:
+        """The connection ended during an append: come back, and see whether it had been written by then."""
+        log.warning("the database went away during an append", extra={"run": self.run.pk})
+        connection.close()
+        time.sleep(RECONNECT_PAUSE)
+        after, events = self.tried
+        if not events or not stored(self.run.pk, after=after, events=events):
+            return False
+        self.reload()
+        return True
 
     def reload(self) -> None:
         """Somebody else's event came first: look again."""
@@ -240,15 +267,24 @@ def ask(effect: s.Effect, tool: WritingTool) -> tuple[Answered, str, Found | Non
     Sends nothing. Called outside every transaction.
     """
     asked_at = uptime()
-    found = tool.query(call_of(effect, {}))
+    found = _queried(effect, tool)
     if isinstance(found, Ambiguous):
         return (
-            _answered(found.detail or "no answer", (), effect.account, asked_at),
+            _answered(plain(found.detail) or "no answer", (), effect.account, asked_at),
             keepable(found.evidence),
             None,
         )
     matches = tuple(_match(m) for m in found.matches)
-    return _answered(None, matches, found.account, asked_at), keepable(found.evidence), found
+    return _answered(None, matches, plain(found.account), asked_at), keepable(found.evidence), found
+
+
+def _queried(effect: s.Effect, tool: WritingTool) -> Found | Ambiguous:
+    try:
+        return tool.query(call_of(effect, {}))
+    except Exception as error:
+        # A fault in an adapter is no answer: it is asked again, and in the end a person is.
+        log.exception("the query failed", extra={"tool": tool.name, "effect": effect.number})
+        return Ambiguous(detail=f"{type(error).__name__} in the tool {tool.name}")
 
 
 def _answered(
@@ -259,9 +295,15 @@ def _answered(
 
 def _match(match: Match) -> e.MatchFound:
     return e.MatchFound(
-        reference=match.reference, operation_id=match.operation_id, key=match.key, account=match.account,
-        final=match.final, reversed=match.reversed, arguments=e.raw(keepable(dict(match.arguments))),
+        reference=plain(match.reference), operation_id=plain(match.operation_id),
+        key=None if match.key is None else plain(match.key), account=plain(match.account),
+        final=match.final, reversed=match.reversed, arguments=e.raw(canonical(_comparable(match.arguments))),
     )  # fmt: skip
+
+
+def _comparable(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Each argument of a record as it can be compared: one without canonical form is different from any sent."""
+    return {plain(str(name)): parse(keepable(value)) for name, value in arguments.items()}
 
 
 def keepable(evidence: Any) -> str:
@@ -271,7 +313,14 @@ def keepable(evidence: Any) -> str:
     try:
         return canonical(evidence)
     except Uncanonical:
-        return canonical({"as_escaped_json": json.dumps(evidence, ensure_ascii=True, default=repr)})
+        return canonical({ESCAPED: _escaped(evidence)})
+
+
+def _escaped(evidence: Any) -> str:
+    try:
+        return json.dumps(evidence, ensure_ascii=True, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return f"a {type(evidence).__name__} that cannot be written as JSON"
 
 
 def sweep() -> int:

@@ -13,6 +13,7 @@ from runs import actions, engine
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import RunState
+from runs.machine.transitions import Decision
 from runs.models import Agent, Run
 from runs.rereduction import differences
 
@@ -54,6 +55,18 @@ class House:
         run = self.waiting(order, amount)
         self.decide(run, self.approver)
         return run
+
+    def cancel(self, run: Run) -> RunState:
+        """The operator ends the run."""
+        actions.cancel_run(person=self.operator, run_id=run.pk, note="not needed", submission=uuid4())
+        return assert_replays(run)
+
+    def choose(self, run: Run, decision: Decision, note: str = "go on") -> RunState:
+        """The operator decides how a stopped run goes on."""
+        actions.decide_run(
+            person=self.operator, run_id=run.pk, decision=decision, note=note, submission=uuid4()
+        )
+        return assert_replays(run)
 
     def decide(
         self, run: Run, person: User, verdict: Verdict = Verdict.APPROVE, reason: str = "as agreed"

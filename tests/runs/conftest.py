@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from runs import agents
 from runs.models import Run
 from tests.outside import WORLD, World
 from tests.people import House, assert_replays, build_house
+from tests.runs.invariants import assert_nothing_waits_for_nothing
+from tests.runs.scripted import SCRIPT, Script
 
 
 @pytest.fixture
@@ -27,5 +30,17 @@ def world(settings: Settings) -> Iterator[World]:
 def house(live_db: object, world: World) -> Iterator[House]:
     """The people, the agent, and at the end the replay check on every run."""
     yield build_house()
+    connection.close()  # a test may have ended it from outside
+    assert_nothing_waits_for_nothing()
     for run in Run.objects.filter(seq__gt=0):
         assert_replays(run)
+
+
+@pytest.fixture
+def script(house: House, settings: Settings) -> Iterator[Script]:
+    """The agent follows a script from here on."""
+    settings.HANDOFF_AGENTS = ["tests.runs.scripted:AGENT"]
+    agents.registered.cache_clear()
+    SCRIPT.reset()
+    yield SCRIPT
+    SCRIPT.reset()
