@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
 
+import psycopg
 from django.db import connection
 
 from evals.agent import ARGUMENTS_BYTES, NOTHING, RESULT_BYTES
 from evals.figures import Figure
 from evals.people import build_house
 from runs import engine
-from runs.ledger import prepared_cursor
+from runs.models import Run
 
 _TABLE = "CREATE TABLE IF NOT EXISTS bench_floor (id bigserial PRIMARY KEY, body text NOT NULL)"
 _INSERT = "INSERT INTO bench_floor (body) VALUES (%s)"
@@ -39,7 +40,8 @@ class Stopwatch:
         entered = perf_counter()
         if self.left is not None:
             self.steps.append(entered - self.left)
-        with prepared_cursor() as cursor:
+        # psycopg's own cursor, on the connection that Django gives to everything here.
+        with psycopg.Cursor(connection.connection) as cursor:
             began = perf_counter()
             for body in _BODIES:
                 cursor.execute(_INSERT, (body,), prepare=True)
@@ -47,25 +49,30 @@ class Stopwatch:
         self.floors.append(self.left - began)
 
 
-def measure(*, rounds: int = 8, steps: int = 250) -> Iterator[Figure]:
-    """The ratio of the medians, the median of all rounds; and what it is the ratio of. The first round warms up."""
+def measure(*, rounds: int = 8, runs: int = 10, steps: int = 25) -> Iterator[Figure]:
+    """The ratio of the medians, the median of all rounds; and what it is the ratio of.
+
+    A round is `runs` runs, each with as many steps that have one before them. The first round warms up.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_TABLE)
     house = build_house()
-    watches = [_round(house.approved(steps=steps).pk) for _ in range(rounds + 1)][1:]
+    watches = [_round([house.approved(steps=steps + 1) for _ in range(runs)]) for _ in range(rounds + 1)][1:]
     ratios = [median(w.steps) / median(w.floors) for w in watches]
     yield Figure(name="durable_step_ratio", value=median(ratios), unit="x", target=2.0)
     yield Figure(name="durable_step_us", value=1e6 * median(t for w in watches for t in w.steps), unit="us")
     yield Figure(name="two_inserts_us", value=1e6 * median(t for w in watches for t in w.floors), unit="us")
 
 
-def _round(run: str) -> Stopwatch:
-    """One run from its approval to its end."""
+def _round(runs: list[Run]) -> Stopwatch:
+    """Runs from their approval to their end."""
     watch = Stopwatch()
     NOTHING.between = watch.between
     gc.collect()
     try:
-        engine.advance(run)
+        for run in runs:
+            watch.left = None
+            engine.advance(run.pk)
     finally:
         NOTHING.between = lambda: None
     return watch

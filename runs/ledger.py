@@ -18,7 +18,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-import psycopg
 from django.db import connection
 
 from runs import crash
@@ -27,14 +26,12 @@ from runs.machine import projection
 from runs.machine import state as s
 from runs.machine.evolve import evolve, reduce
 from runs.machine.transitions import Refused
+from runs.prepared import Prepared, array
 
 SCHEMA_VERSION = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_APPEND = (
-    "SELECT refused, detail, head FROM handoff_append(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
-    "%s::jsonb, %s::jsonb, %s::jsonb, %s, %s::jsonb)"
-)
+_APPEND = Prepared(name="handoff_append", sql=f"SELECT handoff_append({', '.join(['%s'] * 18)})::text")
 _LOG = (
     "SELECT seq, type, version, at, actor_kind, actor_id, actor_name, body FROM runs_event WHERE run_id = %s"
 )
@@ -116,12 +113,17 @@ def append(
     """
     at = max(now, state.at) if state else now
     new, states = _reduced(state, events, actor, at)
-    parameters = _parameters(state, new, events, states, actor, at)
-    extra = (token, lease, guard.as_json() if guard else None)
+    written = [
+        *_decided_on(state, new, token),
+        *_recorded(at, actor, events, states),
+        *_moved(state, new),
+        f"{lease // _MICROSECOND} microseconds" if lease else None,
+        guard.as_json().decode() if guard else None,
+    ]
     crash.reach(new.identity.run, f"before {type(events[0]).__name__}")
-    refused, detail = _call(parameters, extra)
-    if refused:
-        raise _refusal(refused, detail, new.identity.run)
+    refusal = _APPEND.call(written)
+    if refusal is not None:
+        raise _refusal(msgspec.json.decode(refusal), new.identity.run)
     crash.reach(new.identity.run, f"after {type(events[0]).__name__}")
     return new
 
@@ -139,54 +141,41 @@ def _reduced(
     return new, states
 
 
-def _parameters(
-    state: s.RunState | None,
-    new: s.RunState,
-    events: Sequence[e.Event],
-    states: list[str],
-    actor: e.Actor,
-    at: datetime,
-) -> tuple[Any, ...]:
-    rows = projection.changes(state, new)
-    effects = rows.pop("effects")
+def _decided_on(state: s.RunState | None, new: s.RunState, token: int | None) -> tuple[str | None, ...]:
+    """Which run, and what has to be so still."""
+    seq = state.seq if state else 0
+    return new.identity.run, new.identity.tenant, str(seq), None if token is None else str(token)
+
+
+def _recorded(at: datetime, actor: e.Actor, events: Sequence[e.Event], states: list[str]) -> tuple[str, ...]:
+    types = [type(x) for x in events]
     return (
-        new.identity.run, new.identity.tenant, state.seq if state else 0, at, actor.kind.value, actor.id,
-        actor.name, [type(x).__name__ for x in events], [e.VERSIONS[type(x)] for x in events],
-        [e.encode(x) for x in events], states, _encode(projection.run_row(new)).decode(),
-        _encode(effects).decode() if effects else None,
-        _encode(rows).decode() if any(rows.values()) else None,
+        at.isoformat(), actor.kind.value, actor.id, actor.name, array([x.__name__ for x in types]),
+        array([str(e.VERSIONS[x]) for x in types]), array([e.encode(x) for x in events]), array(states),
     )  # fmt: skip
 
 
-def _call(
-    parameters: tuple[Any, ...], extra: tuple[int | None, timedelta | None, bytes | None]
-) -> tuple[Any, Any]:
-    run, tenant, expected, at, *rest, row, effects, others = parameters
-    token, lease, guard = extra
-    values = (
-        run, tenant, expected, token, at, *rest, row, effects, others, lease, guard.decode() if guard else None
+def _moved(state: s.RunState | None, new: s.RunState) -> tuple[str | None, ...]:
+    """What moved of the projection: wake-up time, the run's row, effects, the rest."""
+    wake_at, row = projection.wake_at(new), projection.moved_row(state, new)
+    rows = projection.changes(state, new)
+    effects = [projection.moved_effect(state, x) for x in rows.pop("effects")]
+    return (
+        wake_at.isoformat() if wake_at else None, _json(row), _json(effects),
+        _json(rows if any(rows.values()) else None),
     )  # fmt: skip
-    connection.ensure_connection()
-    with connection.wrap_database_errors, prepared_cursor() as cursor:
-        answer = cursor.execute(_APPEND, values, prepare=True).fetchone()
-    if answer is None:
-        raise RuntimeError("handoff_append answered nothing")
-    return answer[0], answer[1]
 
 
-def prepared_cursor() -> psycopg.Cursor[tuple[Any, ...]]:
-    """A cursor on Django's own connection that binds on the server, so that statements stay prepared."""
-    raw: psycopg.Connection[tuple[Any, ...]] = connection.connection
-    if raw.prepare_threshold is None:
-        raw.prepare_threshold = 5
-    return psycopg.Cursor(raw)
+def _json(value: Any) -> str | None:
+    return _encode(value).decode() if value else None
 
 
-def _refusal(refused: str, detail: Any, run: str) -> AppendRefused:
+def _refusal(answer: dict[str, Any], run: str) -> AppendRefused:
+    refused, detail = answer["refused"], answer.get("detail")
     plain = {"missing": RunMissing, "token": LeaseLost, "seq": RunChangedMeanwhile, "clock": ClockMoved}
     if kind := plain.get(refused):
         return kind(f"{run}: {refused} {detail}")
-    return SendRefused(refused, detail)
+    return SendRefused(refused, detail or {})
 
 
 def stored(run_id: str, *, after: int, events: Sequence[e.Event]) -> bool:

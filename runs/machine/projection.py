@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import compress, islice
+from operator import is_not
 from typing import Any
 
 from runs.machine import state as s
@@ -52,6 +55,19 @@ def _kept(text: str, most: int = LONGEST) -> str:
     return plain(text)[:most]
 
 
+def moved_row(before: s.RunState | None, after: s.RunState) -> Row | None:
+    """The columns of the run where any of them moved; None where at most `wake_at` did.
+
+    Parts are frozen: one that is the same object has not changed.
+    """
+    if before is None or any(getattr(before, part) is not getattr(after, part) for part in _ROW_PARTS):
+        return run_row(after)
+    return None
+
+
+_ROW_PARTS = ("state", "direction", "before", "since", "reasons", "cancel_requested", "goals", "plans")
+
+
 def effect_row(state: s.RunState, effect: s.Effect) -> Row:
     """One effect's row."""
     return {
@@ -74,6 +90,17 @@ def effect_row(state: s.RunState, effect: s.Effect) -> Row:
         "receipt_seq": effect.receipt.seq if effect.receipt else None,
         "reference": _kept(effect.receipt.reference) if effect.receipt else "",
     }
+
+
+#: Of an effect, what can move after its intent.
+EFFECT_MOVES = ("number", "status", "send_seq", "receipt_seq", "reference")
+
+
+def moved_effect(before: s.RunState | None, row: Row) -> Row:
+    """An effect's row: whole where its intent is new, else what can have moved of it."""
+    if before is None or row["number"] not in before.effects:
+        return row
+    return {name: row[name] for name in EFFECT_MOVES}
 
 
 def _plan_row(state: s.RunState, plan: s.PlanVersion) -> Row:
@@ -139,11 +166,7 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
     Parts are frozen: one that is the same object has not changed.
     """
     return {
-        "effects": [
-            effect_row(after, x)
-            for n, x in after.effects.items()
-            if before is None or before.effects.get(n) is not x
-        ],
+        "effects": [effect_row(after, x) for x in _moved_in(before.effects if before else {}, after.effects)],
         "plans": [_plan_row(after, p) for p in _moved(before.plans if before else (), after.plans)],
         "constraints": [
             _constraint_row(after, c) for c in _moved(before.constraints if before else (), after.constraints)
@@ -153,8 +176,7 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
         ],
         "observations": [
             _observation_row(after, o)
-            for key, o in after.observations.items()
-            if before is None or before.observations.get(key) is not o
+            for o in _moved_in(before.observations if before else {}, after.observations)
         ],
     }
 
@@ -165,3 +187,9 @@ def _moved[T](before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
         return ()
     old = {id(part) for part in before}
     return tuple(part for part in after if id(part) not in old)
+
+
+def _moved_in[K, T](before: Mapping[K, T], after: Mapping[K, T]) -> Iterator[T]:
+    """Those of `after` that were not in `before` as they are. Parts are never taken out and keep their order."""
+    yield from compress(after.values(), map(is_not, after.values(), before.values()))
+    yield from islice(after.values(), len(before), None)
