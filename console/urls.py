@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
 from console import health, inbox, live
@@ -18,6 +19,12 @@ def _pages(*modules: str) -> list[URLResolver]:
     return [path("", include(module)) for module in modules if find_spec(module)]
 
 
+def _agents() -> list[str]:
+    """The address modules of the configured agents' packages: pages of their own, such as one that starts runs."""
+    packages = {agent.split(":")[0].rpartition(".")[0] for agent in settings.HANDOFF_AGENTS}
+    return [f"{package}.urls" for package in sorted(packages - {""})]
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
@@ -25,5 +32,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("inbox/", inbox.inbox, name="inbox"),
     path("inbox/notices/", live.inbox_notices, name="inbox-notices"),
     path("runs/", inbox.all_runs, name="runs"),
-    *_pages("accounts.urls", "approvals.urls", "runs.urls"),
+    *_pages("accounts.urls", "approvals.urls", "runs.urls", *_agents()),
 ]

@@ -254,37 +254,6 @@ def _reconciled(event: e.EffectReconciled) -> str:
     return _quoted(text, event.note)
 
 
-@_says(e.EffectAttested)
-def _attested(event: e.EffectAttested) -> str:
-    facts = {"effect": f"E-{event.effect}", "reference": event.reference}
-    text = (
-        _("stated that %(effect)s happened (%(reference)s). This is a statement, not a receipt.") % facts
-        if event.happened
-        else _("stated that %(effect)s did not happen. This is a statement, not a receipt.") % facts
-    )
-    return _quoted(text, event.how)
-
-
-@_says(e.AttestationAccepted)
-def _accepted(event: e.AttestationAccepted) -> str:
-    facts = {"effect": f"E-{event.effect}", "reference": event.reference}
-    if event.happened:
-        return _("settled %(effect)s by people’s statements: it happened (%(reference)s).") % facts
-    return _("settled %(effect)s by people’s statements: it did not happen.") % facts
-
-
-@_says(e.StepAnswered)
-def _step_answered(event: e.StepAnswered) -> str:
-    facts = {"step": event.step, "run": event.run, "effect": f"E-{event.effect}"}
-    return _("answered step %(step)s from %(effect)s of the earlier run %(run)s. Nothing was sent.") % facts
-
-
-@_says(e.RunRestarted)
-def _restarted(event: e.RunRestarted) -> str:
-    text = _("closed this run; %(successor)s goes on with its goal.") % {"successor": event.successor}
-    return _quoted(text, event.note)
-
-
 @_says(e.EvidenceKept)
 def _kept(event: e.EvidenceKept) -> str:
     facts = {"effect": f"E-{event.effect}", "reference": event.reference}

@@ -54,6 +54,17 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy("Ask for another plan"),
         gettext_lazy("The present plan ends. The agent gets your note and proposes a new version."),
     ),
+    "attest": (
+        gettext_lazy("Attest"),
+        gettext_lazy("State what became of the effect, as a person. It is never shown as a receipt."),
+    ),
+    "restart": (
+        gettext_lazy("Restart as a new run"),
+        gettext_lazy(
+            "This run closes. A new one begins with planning and takes over the goal, the constraints in force, "
+            "open obligations and what stands. No approval is taken over."
+        ),
+    ),
     "cancel": (gettext_lazy("Cancel the run"), gettext_lazy("No new effect starts. Nothing done is undone.")),
 }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -124,15 +126,39 @@ def code_of(error: Refusal) -> str:
 def record(request: HttpRequest, tried: Tried, error: Refusal) -> None:
     """Keep the refused attempt."""
     facts: Mapping[str, object] = {"why": str(error)}
-    record_refused(
+    keep_refused(
+        request,
         tenant_id=tried.run.tenant_id,
-        person=person_of(request),
         action=tried.action,
         subject=tried.subject,
         seen=tried.seen,
         refusal=code_of(error),
         detail=error.facts if isinstance(error, DecisionRefusedError) else facts,
         reason=tried.reason,
+    )
+
+
+def keep_refused(
+    request: HttpRequest,
+    *,
+    tenant_id: UUID | None,
+    action: str,
+    subject: str,
+    refusal: str,
+    seen: str = "",
+    detail: Mapping[str, object] = MappingProxyType({}),
+    reason: str = "",
+) -> None:
+    """Keep a refused attempt of the signed-in person, with where it came from."""
+    record_refused(
+        tenant_id=tenant_id,
+        person=person_of(request),
+        action=action,
+        subject=subject,
+        seen=seen,
+        refusal=refusal,
+        detail=detail,
+        reason=reason,
         at=database_now(),
         ip=request.META.get("REMOTE_ADDR") or None,
         request_id=getattr(request, "request_id", ""),

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from approvals.models import Decision, Verdict
+from runs.clock import database_now
 from runs.models import Submission
 from runs.views.frame import uuid_of
 
@@ -21,6 +22,21 @@ Said = dict[str, Any]
 def to_run(run_id: str, submission: UUID) -> HttpResponse:
     """Where a recorded action leads: the run's page, which then says what was recorded."""
     return HttpResponseRedirect(f"{reverse('run', args=[run_id])}?done={submission}")
+
+
+def keep_result(submission: UUID, person: User, tenant_id: UUID, action: str, result: dict[str, int]) -> None:
+    """Keep what a form did that is about no single run. IntegrityError: the same form was recorded meanwhile."""
+    Submission.objects.create(
+        id=submission, tenant_id=tenant_id, person=person, action=action, result=result, at=database_now()
+    )
+
+
+def kept_result(submission: UUID | str, person: User, action: str) -> dict[str, int] | None:
+    """What `keep_result` kept under the id; None for an id that this person's form never had."""
+    id_ = uuid_of(str(submission))
+    found = Submission.objects.filter(pk=id_, person=person, action=action).first() if id_ else None
+    result: dict[str, int] | None = found.result if found else None
+    return result
 
 
 def result_of(request: HttpRequest, run_id: str, person: User) -> Said | None:

@@ -1,0 +1,143 @@
+"""The page that starts refund runs from a file of orders."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from accounts.models import User
+from accounts.rights import Denial, DenialKind, Right, holders
+from console.own_pages import (
+    Context,
+    console_page,
+    keep_refused,
+    keep_result,
+    kept_result,
+    new_submission,
+    person_of,
+    shell,
+    show,
+    submission_of,
+    who_can,
+)
+from examples.refunds.agent import REFUNDS
+from examples.refunds.csvfile import COLUMNS, MAX_ROWS, CsvRefused
+from examples.refunds.starting import start_from_csv
+from runs.access import agents_for
+from runs.models import Agent
+
+Errors = list[dict[str, str]]
+
+
+@console_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def start(request: HttpRequest) -> HttpResponse:
+    """GET shows the form, POST starts a run for each order of the file, or none."""
+    if request.method != "POST":
+        return _page(request, {"result": _result(request)})
+    agent = _agents(person_of(request)).get(request.POST.get("agent", ""))
+    submission, file = submission_of(request), request.FILES.get("file")
+    if agent is None:
+        return _forbidden(request)
+    if submission is None or file is None:
+        return _page(request, {"errors": _missing()}, status=422)
+    try:
+        return _start(person_of(request), agent, file.read(), submission)
+    except CsvRefused as error:
+        _keep(request, agent, error)
+        return _page(request, _problems(error), status=422)
+
+
+def _agents(person: User) -> dict[str, Agent]:
+    """The refund agents of the person's tenants on which they may start runs, by the form's value."""
+    found = agents_for(person, Right.START_RUNS).filter(name=REFUNDS.name).select_related("tenant")
+    return {str(agent.pk): agent for agent in found}
+
+
+def _start(person: User, agent: Agent, data: bytes, submission: UUID) -> HttpResponse:
+    """Start, and keep what was started under the form's id: a second send leads to the same answer."""
+    done = HttpResponseRedirect(f"{reverse('start')}?done={submission}")
+    if kept_result(submission, person, "start"):
+        return done
+    try:
+        with transaction.atomic():
+            started = start_from_csv(data=data, agent=agent, creator=person, principal=person)
+            counted = {"runs": len(started.runs), "already": started.already}
+            keep_result(submission, person, agent.tenant_id, "start", counted)
+    except IntegrityError:
+        if not kept_result(submission, person, "start"):
+            raise
+    return done
+
+
+def _page(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResponse:
+    person = person_of(request)
+    agents = [{"name": pk, "label": f"{a.title} · {a.tenant.name}"} for pk, a in _agents(person).items()]
+    limit = _("At most %(rows)d rows.") % {"rows": MAX_ROWS}
+    context = {
+        "agents": agents, "columns": COLUMNS, "limit_text": limit, "values": {}, "errors": [],
+        "submission": new_submission(), **({} if agents else _why_not(person)),
+    }  # fmt: skip
+    return show(request, "runs/start.html", {**shell(request), **context, **more}, status=status)
+
+
+def _why_not(person: User) -> Context:
+    """Why there is no form, and who could use it."""
+    denial = Denial(kind=DenialKind.RIGHT_MISSING, person=person, right=Right.START_RUNS)
+    agent = agents_for(person, Right.VIEW_RUNS).filter(name=REFUNDS.name).first()
+    return {"why_not": denial.sentence, "who_can": who_can(holders(Right.START_RUNS, agent)) if agent else ""}
+
+
+def _forbidden(request: HttpRequest) -> HttpResponse:
+    """403: there is no such agent on which this person may start runs. Kept where they may at least see it."""
+    person = person_of(request)
+    agent = agents_for(person, Right.VIEW_RUNS).filter(name=REFUNDS.name).first()
+    keep_refused(
+        request, tenant_id=agent.tenant_id if agent else None, action="start", subject=REFUNDS.name,
+        refusal="not_allowed",
+    )  # fmt: skip
+    why = _why_not(person)
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": _("You cannot start runs. Nothing was started."),
+        "rule": why["why_not"],
+        "who_can": why["who_can"],
+    }
+    return show(request, "errors/403.html", {**shell(request), **context}, status=403)
+
+
+def _missing() -> Errors:
+    return [{"field": "file", "message": _("Choose a file. Nothing was started.")}]
+
+
+def _problems(error: CsvRefused) -> Context:
+    shown = [{"row": p.row, "column": p.column, "text": p.cause} for p in error.problems]
+    return {"problems": shown, "problems_total": error.total}
+
+
+def _keep(request: HttpRequest, agent: Agent, error: CsvRefused) -> None:
+    keep_refused(
+        request, tenant_id=agent.tenant_id, action="start", subject=agent.name, refusal="csv",
+        detail={"problems": error.total, "first": str(error.problems[0])},
+    )  # fmt: skip
+
+
+def _result(request: HttpRequest) -> Context | None:
+    """What the form of the address started."""
+    counted = kept_result(request.GET.get("done", ""), person_of(request), "start")
+    if counted is None:
+        return None
+    runs, already = counted["runs"], counted["already"]
+    text = ngettext("%(number)d run was started.", "%(number)d runs were started.", runs) % {"number": runs}
+    detail = ngettext(
+        "%(number)d order of the file had a run already; nothing was started twice.",
+        "%(number)d orders of the file had a run already; nothing was started twice.",
+        already,
+    )
+    return {"text": text, "detail": detail % {"number": already} if already else ""}
