@@ -142,7 +142,7 @@ def write(
 
 _TOUCHES_REQUESTS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
-    e.RunSucceeded,
+    e.RunRestarted, e.RunSucceeded,
 )  # fmt: skip
 
 
@@ -362,6 +362,82 @@ def decide_run(*, person: User, run_id: str, decision: Decision, note: str, subm
         person=person, run_id=run_id, right=Right.OPERATE_RUNS, action=decision.value, submission=submission,
         events_of=lambda state, now: decide.decided(state, decision, note=note),
     )  # fmt: skip
+
+
+def attest_effect(
+    *, person: User, run_id: str, effect: int, happened: bool, reference: str, how: str, submission: UUID
+) -> Done:
+    """State, as a person, what became of an unknown effect. Raises decide.ConclusionRefused with what is missing.
+
+    Where the effect cannot be undone it stays unknown until a second person states the same.
+    """
+    return _by_person(
+        person=person, run_id=run_id, right=Right.ATTEST_EFFECTS, action="attest", submission=submission,
+        events_of=lambda state, now: decide.attested(
+            state, effect, happened=happened, reference=reference, how=how, person=str(person.pk), now=now
+        ),
+    )  # fmt: skip
+
+
+def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:
+    """Close the run and start its one successor, in one transaction. `Done.run` is the successor.
+
+    It takes over the committed goal, the constraints in force, open obligations, and what stands; no approval. Raises
+    Refused where something is in flight or unknown, or where the run has ended or been restarted already.
+    """
+    with transaction.atomic():
+        run, state, now = locked(person, run_id, Right.OPERATE_RUNS)
+        if repeated(submission, person, "restart"):
+            return Done(run=state.successor, seq=state.seq, repeated=True)
+        successor = new_run_id()
+        closed = write(
+            state,
+            decide.restarted(state, successor=successor, note=note),
+            run=run,
+            actor=person_actor(person),
+            now=now,
+        )
+        _start_successor(run, closed, successor, person, now)
+        Submission.objects.create(
+            id=submission,
+            tenant_id=run.tenant_id,
+            run=run,
+            person=person,
+            action="restart",
+            seq=closed.seq,
+            at=now,
+        )
+    return Done(run=successor, seq=closed.seq)
+
+
+def _start_successor(run: Run, closed: s.RunState, successor: str, person: User, now: datetime) -> None:
+    version, code = _version_for(run)
+    became = sources.standing(code, closed.constraints)
+    key = f"restart of {run.pk}"
+    Run.objects.create(
+        id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
+        predecessor=run, goal=closed.goal.text, start_key=key, principal=run.principal, created_at=now, since=now,
+        at=now, wake_at=now, state=s.State.PLANNING.value,
+    )  # fmt: skip
+    event = e.RunStarted(
+        run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
+        input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
+        lineage=run.lineage, start_key=key,
+        constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
+        predecessor=run.pk, inherited=decide.inherited(closed), rounds=dict(closed.rounds),
+        obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
+    )  # fmt: skip
+    append(None, [event], actor=person_actor(person), now=now)
+    wake_on_commit(run_id=successor, agent=run.agent.name, version=version)
+
+
+def _version_for(run: Run) -> tuple[str, agents.Agent]:
+    """The run's own agent version where this process has it, else the newest one that it has. Raises KeyError."""
+    here = {version: code for (name, version), code in agents.registered().items() if name == run.agent.name}
+    if not here:
+        raise KeyError(run.agent.name)
+    version = run.agent_version if run.agent_version in here else max(here)
+    return version, here[version]
 
 
 def cancel_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:

@@ -115,6 +115,7 @@ def guard_of(state: s.RunState, run: Run, system: str, operation_id: str) -> Gua
     return Guard(
         system=system,
         operation_id=operation_id,
+        lineage=state.identity.lineage,
         principal=str(run.principal_id),
         request=request.id if request else None,
         digest=request.digest if request else "",

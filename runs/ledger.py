@@ -83,6 +83,7 @@ class Guard:
 
     system: str
     operation_id: str
+    lineage: str  #: what stands in it is answered from its receipt by the machine, not refused here
     principal: str
     request: str | None = None
     digest: str = ""

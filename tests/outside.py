@@ -40,6 +40,7 @@ class World:
     outage: str = ""
     answers: list[str] = field(default_factory=list)  #: for the next calls: lost, refused, silent
     unreadable: str = ""
+    amounts: dict[str, str] = field(default_factory=dict)  #: what the planner makes of an order's amount
     hook: Callable[[str], None] | None = None
     visible: bool = True
 
@@ -179,7 +180,8 @@ class Payer:
     def propose(self, view: View) -> Proposal:
         if view.input.get("decline"):
             return Decline(reason=str(view.input["decline"]))
-        order, amount = str(view.input["order"]), str(view.input["amount"])
+        order = str(view.input["order"])
+        amount = WORLD.amounts.get(order, str(view.input["amount"]))
         look = Read(tool="look_up", arguments={"order": order})
         if view.observed("look_up", {"order": order}) is None:
             return look

@@ -51,7 +51,7 @@ BEGIN
   taken := pg_advisory_xact_lock(hashtextextended(p_tenant::text || ' ' || p_system || ' ' || p_operation, 0));
   SELECT run_id, number, status INTO held FROM runs_effect
     WHERE tenant_id = p_tenant AND system = p_system AND operation_id = p_operation
-      AND status IN ('in_flight', 'unknown', 'confirmed') AND run_id <> p_run LIMIT 1;
+      AND status IN ('in_flight', 'unknown', 'confirmed') AND lineage <> p_guard->>'lineage' LIMIT 1;
   IF FOUND THEN
     RETURN jsonb_build_object('refused', 'occupied', 'run', held.run_id, 'effect', held.number, 'status', held.status);
   END IF;

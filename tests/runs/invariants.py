@@ -11,7 +11,7 @@ WITH open AS (
     EXISTS (SELECT FROM runs_effect e WHERE e.run_id = r.id AND e.status IN ('in_flight', 'unknown')) AS unsettled,
     EXISTS (SELECT FROM approvals_request q WHERE q.subject = r.id || ':' || r.plan_version AND q.state = 'pending')
       AS asked
-  FROM runs_run r WHERE r.seq > 0 AND r.state NOT IN ('succeeded', 'cancelled')
+  FROM runs_run r WHERE r.seq > 0 AND r.state NOT IN ('succeeded', 'cancelled', 'restarted')
 )
 SELECT id, state, reasons FROM open WHERE CASE state
     WHEN 'waiting_approval' THEN asked <> (wake_at IS NOT NULL)
@@ -23,7 +23,7 @@ SELECT id, state, reasons FROM open WHERE CASE state
 """
 _UNSETTLED_AND_OVER = """
 SELECT r.id, r.state FROM runs_run r JOIN runs_effect e ON e.run_id = r.id
-WHERE r.state IN ('succeeded', 'cancelled') AND e.status IN ('in_flight', 'unknown')
+WHERE r.state IN ('succeeded', 'cancelled', 'restarted') AND e.status IN ('in_flight', 'unknown')
 """
 
 
