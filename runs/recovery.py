@@ -210,7 +210,7 @@ def _claim(run_id: str) -> Held | None:
             at=clock.now(),
         )  # fmt: skip
         if agent is None:
-            _release(run_id, token, clock.now() + settings.HANDOFF_DURATIONS.lease)
+            _unserved(run_id, token)
             return None
     held = Held(run=run, state=state, token=token, agent=agent, clock=clock)
     return _progressing(held, claims)
@@ -243,6 +243,16 @@ def _take(run_id: str) -> tuple[int, int] | None:
 def _release(run_id: str, token: int, until: datetime | None) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, [until, run_id, token])
+
+
+def _unserved(run_id: str, token: int) -> None:
+    """This process lacks the version: the run rests for a lease, and the claim says nothing about its progress."""
+    with _sql() as cursor:
+        cursor.execute(
+            "UPDATE runs_run SET lease_until = handoff_now() + %s, claims = claims - 1 "
+            "WHERE id = %s AND lease_token = %s",
+            [settings.HANDOFF_DURATIONS.lease, run_id, token],
+        )
 
 
 def _leave_alone(run_id: str) -> None:
