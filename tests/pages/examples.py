@@ -595,7 +595,7 @@ AUDIT: Final[dict[str, Any]] = {
     ],
     "filters": {},
     "people": ["Kim", "Lin"],
-    "actions": ["approve", "reconcile"],
+    "actions": [{"value": "approve", "label": "Approve a plan"}],
     "paging": {"page": 1, "pages": 1},
 }
 

@@ -1,0 +1,219 @@
+"""The audit log: what people did, from the runs' logs, and what they tried and were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from accounts.models import User
+from approvals.models import Attempt
+from runs.access import visible_runs
+from runs.machine import events as e
+from runs.models import Event
+from runs.pages import timeline
+from runs.views.frame import Context, console_page, number, person_of, shell, show
+
+PAGE = 50
+RUN_ID = 16  # characters: run_ and 12 letters and digits
+Row = dict[str, Any]
+
+#: What can be done: code -> (words, the event it makes, how a refused attempt is kept).
+ACTIONS: dict[str, tuple[Promise, str, str]] = {
+    "start": (gettext_lazy("Start runs"), e.RunStarted.__name__, "start"),
+    "approve": (gettext_lazy("Approve a plan"), e.ApprovalGiven.__name__, "decide approve"),
+    "reject": (gettext_lazy("Reject a plan"), e.PlanRejected.__name__, "decide reject"),
+    "changes": (gettext_lazy("Ask for changes to a plan"), e.ChangesAsked.__name__, "decide ask"),
+    "renew": (gettext_lazy("Ask for approval again"), e.ApprovalRequested.__name__, "renew"),
+    "ask": (gettext_lazy("Ask what became of an effect"), e.EffectQueried.__name__, "ask"),
+    "conclude": (gettext_lazy("Conclude what became of an effect"), e.EffectReconciled.__name__, "conclude"),
+    "attest": (gettext_lazy("Attest what became of an effect"), e.EffectAttested.__name__, "attest"),
+    "go_on": (gettext_lazy("Let a run go on"), e.RunResumed.__name__, "resume"),
+    "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
+    "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
+    "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
+    "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),
+}
+REFUSALS: dict[str, Promise] = {
+    "not_allowed": gettext_lazy("the right is missing"),
+    "separation_of_duties": gettext_lazy("the person has a part in what is decided"),
+    "stale": gettext_lazy("what the page showed had changed"),
+    "conflict": gettext_lazy("it had been decided another way"),
+    "expired": gettext_lazy("the time for deciding was over"),
+    "not_open": gettext_lazy("there was nothing to decide any more"),
+    "reason_missing": gettext_lazy("the reason was missing"),
+    "submission_reused": gettext_lazy("the form had been used for something else"),
+    "form": gettext_lazy("the form was incomplete"),
+    "csv": gettext_lazy("the file had errors"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """What the address asks for."""
+
+    person: str
+    action: str
+    run: str
+    result: str
+    page: int
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Filters:
+        """From the address; values that do not exist ask for nothing."""
+        sent = {name: request.GET.get(name, "").replace("\x00", "") for name in request.GET}
+        return cls(
+            person=sent.get("person", ""),
+            action=sent.get("action", "") if sent.get("action") in ACTIONS else "",
+            run=sent.get("run", "").strip(),
+            result=sent.get("result", "") if sent.get("result") in ("recorded", "refused") else "",
+            page=number(sent.get("page")) or 1,
+        )
+
+    def url(self, page: int) -> str:
+        """The same question, another page."""
+        values = {"person": self.person, "action": self.action, "run": self.run, "result": self.result}
+        return "?" + urlencode({**{k: v for k, v in values.items() if v}, "page": page})
+
+
+@console_page
+@require_safe
+def audit(request: HttpRequest) -> HttpResponse:
+    """Newest first: people's recorded actions on runs that one may see, and refused attempts."""
+    person, filters = person_of(request), Filters.of(request)
+    done, tried = _done(person, filters), _tried(person, filters)
+    total = done.count() + tried.count()
+    pages = max(1, -(-total // PAGE))
+    page = min(filters.page, pages)
+    context: Context = {
+        "entries": list(_page(done, tried, page)),
+        "filters": filters,
+        "people": _people(person),
+        "actions": [{"value": code, "label": words[0]} for code, words in ACTIONS.items()],
+        "paging": _paging(filters, page, pages),
+        "scope_text": _("You see what was done with runs that you may see, and your own refused attempts."),
+    }
+    return show(request, "console/audit.html", {**shell(request), **context})
+
+
+def _done(person: User, filters: Filters) -> QuerySet[Event]:
+    """People's events."""
+    if filters.result == "refused":
+        return Event.objects.none()
+    wanted = Q(run__in=visible_runs(person), actor_kind=e.ActorKind.PERSON.value)
+    if filters.person:
+        wanted &= Q(actor_name=filters.person)
+    if filters.run:
+        wanted &= Q(run_id=filters.run)
+    if filters.action:
+        wanted &= Q(type=ACTIONS[filters.action][1])
+    return Event.objects.filter(wanted).order_by("-at", "-seq")
+
+
+def _tried(person: User, filters: Filters) -> QuerySet[Attempt]:
+    """Refused attempts: on runs that one may see, and one's own."""
+    if filters.result == "recorded":
+        return Attempt.objects.none()
+    attempts = Attempt.objects.annotate(about=Left("subject", RUN_ID)).select_related("person")
+    wanted = Q(person_id=person.pk) | Q(about__in=visible_runs(person).values("pk"))
+    if filters.person:
+        wanted &= Q(person__display_name=filters.person) | Q(person__username=filters.person)
+    if filters.run:
+        wanted &= Q(about=filters.run)
+    if filters.action:
+        wanted &= Q(action=ACTIONS[filters.action][2])
+    return attempts.filter(wanted).order_by("-at", "-pk")
+
+
+def _page(done: QuerySet[Event], tried: QuerySet[Attempt], page: int) -> Iterator[Row]:
+    """One page of both, merged by time. Only as many of each are read as that page can need."""
+    upto = page * PAGE
+    rows = merge(map(_did, done[:upto]), map(_refused, tried[:upto]), key=_newest)
+    return islice(rows, upto - PAGE, upto)
+
+
+def _newest(row: Row) -> float:
+    at: datetime = row["at"]
+    return -at.timestamp()
+
+
+def _did(event: Event) -> Row:
+    return {
+        "at": event.at,
+        "actor": event.actor_name,
+        "kind": event.actor_kind,
+        "did": _sentence(event),
+        "subject": event.run_id,
+        "url": f"{reverse('run-events', args=[event.run_id])}?from={event.seq}#event-{event.seq}",
+        "result": "recorded",
+    }
+
+
+def _sentence(event: Event) -> str:
+    if event.body is None:
+        return event.type
+    try:
+        told = e.decode(seq=event.seq, type_=event.type, version=event.version, body=event.body)
+    except e.UnknownEvent:
+        return event.type
+    return timeline.sentence(told)
+
+
+def _refused(attempt: Attempt) -> Row:
+    words = {kept: str(shown) for shown, _event, kept in ACTIONS.values()}
+    facts = {"action": words.get(attempt.action, attempt.action)}
+    return {
+        "at": attempt.at,
+        "actor": attempt.person.shown_name if attempt.person else _("nobody signed in"),
+        "kind": e.ActorKind.PERSON.value,
+        "did": _("tried: %(action)s") % facts,
+        "subject": attempt.subject,
+        "url": _run_url(attempt.subject[:RUN_ID]),
+        "result": "refused",
+        "why": _why(attempt),
+        "seen": attempt.seen,
+        "reason": attempt.reason,
+        "request_id": attempt.request_id,
+    }
+
+
+def _run_url(run_id: str) -> str:
+    try:
+        return reverse("run", args=[run_id])
+    except NoReverseMatch:
+        return ""
+
+
+def _why(attempt: Attempt) -> str:
+    code, _colon, condition = attempt.refusal.partition(":")
+    if condition:
+        return _("the condition “%(condition)s” failed") % {"condition": condition}
+    return str(REFUSALS.get(code, attempt.refusal))
+
+
+def _people(person: User) -> list[str]:
+    """The people of one's organisations, by name."""
+    members = User.objects.filter(memberships__tenant__in=person.tenants()).distinct()
+    return sorted(member.shown_name for member in members)
+
+
+def _paging(filters: Filters, page: int, pages: int) -> Row:
+    found: Row = {"page": page, "pages": pages}
+    if page > 1:
+        found["previous_url"] = filters.url(page - 1)
+    if page < pages:
+        found["next_url"] = filters.url(page + 1)
+    return found

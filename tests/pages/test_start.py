@@ -1,0 +1,140 @@
+"""Starting runs from a file: all or none, nothing twice, and what is wrong by row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from pytest_django import Settings
+
+from accounts.models import User
+from accounts.rights import Right, grant_right
+from approvals.models import Attempt
+from runs import agents
+from runs.clock import database_now
+from runs.models import Agent, Run
+from tests.pages.conftest import SignIn
+from tests.pages.reading import Node, form_of, read
+from tests.people import House
+
+HEADER = "order,supplier,email,amount,currency,ticket\n"
+GOOD = "order-{n},上海示例有限公司,pay@example.com,{n}.50,EUR,T-{n}\n"
+
+
+@pytest.fixture
+def refunds(house: House, settings: Settings) -> Iterator[Agent]:
+    """The refund agent in the house: the operator may start, the viewer may look."""
+    settings.HANDOFF_AGENTS = ["examples.refunds.agent:REFUNDS"]
+    settings.ROOT_URLCONF = "tests.pages.start_urls"
+    agents.registered.cache_clear()
+    agent = Agent.objects.create(tenant=house.tenant, name="refunds", title="Supplier refunds")
+    for right in (Right.VIEW_RUNS, Right.START_RUNS):
+        _grant(house.operator, right, agent)
+    _grant(house.viewer, Right.VIEW_RUNS, agent)
+    yield agent
+    agents.registered.cache_clear()
+
+
+def _grant(person: User, right: Right, agent: Agent) -> None:
+    grant_right(to=person, right=right, obj=agent, actor=None, now=database_now())
+
+
+def rows(count: int, first: int = 1) -> str:
+    return HEADER + "".join(GOOD.format(n=n) for n in range(first, first + count))
+
+
+def send(client: Client, text: str | bytes, form: dict[str, str] | None = None, **more: Any) -> Any:
+    """Choose the file and send the form."""
+    page = read(client.get("/refunds/start/"))
+    sent = form or {**form_of(page).sends(), "agent": page.all("option")[-1].attrs["value"]}
+    data = text.encode() if isinstance(text, str) else text
+    return client.post("/refunds/start/", {**sent, "file": SimpleUploadedFile("orders.csv", data)}, **more)
+
+
+def test_a_file_starts_a_run_for_each_row_once(refunds: Agent, house: House, sign_in: SignIn) -> None:
+    client = sign_in(house.operator)
+
+    first = send(client, rows(3), follow=True)
+    second = send(client, rows(4), follow=True)
+
+    assert "3 runs were started." in read(first).part("result").text
+    said = read(second).part("result").text
+    assert "1 run was started. 3 orders of the file had a run already; nothing was started twice." in said
+    assert Run.objects.count() == 4
+    assert "上海示例有限公司" in Run.objects.latest("created_at").goal
+
+
+def test_the_same_form_twice_starts_once_and_says_the_same(
+    refunds: Agent, house: House, sign_in: SignIn
+) -> None:
+    client = sign_in(house.operator)
+    page = read(client.get("/refunds/start/"))
+    form = {**form_of(page).sends(), "agent": str(refunds.pk)}
+
+    first, second = send(client, rows(2), form), send(client, rows(2), form)
+
+    assert first["Location"] == second["Location"]
+    assert "2 runs were started." in read(client.get(first["Location"])).part("result").text
+    assert Run.objects.count() == 2
+
+
+BAD: dict[str, tuple[str | bytes, str, str]] = {
+    "a missing column": (rows(1).replace(",ticket", "", 1), "ticket", "The column is missing."),
+    "a negative amount": (rows(2) + "order-9,A,a@b.c,-5.00,EUR,T-9\n", "4", "The amount is negative."),
+    "a duplicate order": (rows(2) + GOOD.format(n=1), "4", "already stands in row 2"),
+    "a formula": (rows(1) + "order-9,=1+1,a@b.c,5.00,EUR,T-9\n", "3", "begins like a formula"),
+    "a NUL byte": (rows(1) + "order-9,A\0,a@b.c,5.00,EUR,T-9\n", "3", "NUL"),
+    "nothing": ("", "whole file", "The file is empty."),
+    "no UTF-8": (rows(1).encode() + b"order-9,\xff,a@b.c,5.00,EUR,T-9\n", "3", "not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_starts_nothing_and_names_the_row(
+    refunds: Agent, house: House, sign_in: SignIn, what: str
+) -> None:
+    text, place, cause = BAD[what]
+
+    answer = send(sign_in(house.operator), text)
+
+    page = read(answer)
+    problems: Node = page.part("errors")
+    assert answer.status_code == 422
+    assert page.one("title").text.startswith("Error:")
+    assert "No run was started." in problems.text
+    assert place in problems.one("tbody").text and cause in problems.one("tbody").text
+    assert Run.objects.count() == 0
+    assert Attempt.objects.get().refusal == "csv"
+
+
+def test_no_file_at_all(refunds: Agent, house: House, sign_in: SignIn) -> None:
+    client = sign_in(house.operator)
+    form = {**form_of(read(client.get("/refunds/start/"))).sends(), "agent": str(refunds.pk)}
+
+    answer = client.post("/refunds/start/", form)
+
+    assert answer.status_code == 422
+    assert "Choose a file. Nothing was started." in read(answer).part("errors").text
+
+
+def test_only_those_who_may_start(refunds: Agent, house: House, sign_in: SignIn) -> None:
+    for person in (house.viewer, house.stranger):
+        client = sign_in(person)
+        assert not read(client.get("/refunds/start/")).one("main").all("form")
+        form = {"agent": str(refunds.pk), "submission": "1" * 32}
+        assert send(client, rows(1), form).status_code == 403
+    assert "Operator" in read(sign_in(house.viewer).get("/refunds/start/")).one("main").text
+    assert Run.objects.count() == 0
+
+
+def test_a_large_file_starts_in_reasonable_time(refunds: Agent, house: House, sign_in: SignIn) -> None:
+    began = time.monotonic()
+
+    answer = send(sign_in(house.operator), rows(500), follow=True)
+
+    assert "500 runs were started." in read(answer).part("result").text
+    assert time.monotonic() - began < 15
