@@ -1,0 +1,123 @@
+"""Every address with every kind of person: nothing stands open that should not, and nothing is shut by mistake.
+
+The table is checked against the address map, so that an address without a line here fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from approvals.models import Attempt
+from runs.ledger import load
+from runs.models import Run
+from tests.outside import World
+from tests.pages.conftest import SignIn
+from tests.people import House, advance
+
+#: Pages about one run: those that only read, and those that also take a POST with the right that it takes.
+READ = {"run", "run-notices", "run-handoff", "plan", "run-events"}
+ACT = {
+    "plan-review": ("approver", "second"),
+    "effect-reconcile": ("operator",),
+    "effect-ask": ("operator",),
+    "run-stop": ("operator",),
+    "run-decide": ("operator",),
+    "run-renew": ("operator",),
+}
+POST_ONLY = {"effect-ask"}
+OPEN = {"healthz", "readyz", "login", "logout", "home"}
+OWN = {"inbox", "inbox-notices", "runs", "audit"}
+INSIDERS = ("operator", "approver", "second", "viewer")
+
+
+def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from named(pattern.url_patterns)
+        else:
+            yield pattern
+
+
+def address(name: str, run: str) -> str:
+    more = {"plan": [1], "plan-review": [1], "effect-reconcile": [1], "effect-ask": [1]}
+    return reverse(name, args=[run, *more.get(name, [])])
+
+
+@pytest.fixture
+def run(house: House, world: World) -> Run:
+    """A run with an approved plan and a payment in doubt, so that every page about it has a subject."""
+    run = house.approved()
+    world.answers, world.outage = ["lost"], "the bank is closed"
+    advance(run)
+    return run
+
+
+def test_every_address_is_in_the_table() -> None:
+    names = {pattern.name for pattern in named(get_resolver().url_patterns)}
+    assert names == READ | set(ACT) | OPEN | OWN | {"start"} & names
+
+
+def test_no_page_opens_without_signing_in(run: Run) -> None:
+    for name in sorted(READ | set(ACT)):
+        for method in (Client().get, Client().post):
+            assert method(address(name, run.pk))["Location"].startswith("/login/"), name
+    for name in sorted(OWN - {"runs"}):
+        assert Client().get(reverse(name))["Location"].startswith("/login/"), name
+
+
+@pytest.mark.parametrize("name", sorted(READ | set(ACT)))
+def test_those_who_may_look_do_and_strangers_find_nothing(
+    house: House, run: Run, sign_in: SignIn, name: str
+) -> None:
+    expected = 405 if name in POST_ONLY else 200
+    for who in INSIDERS:
+        answer = sign_in(getattr(house, who)).get(address(name, run.pk))
+        assert answer.status_code == expected, (name, who)
+        assert expected == 405 or answer["Cache-Control"] == "no-store, private", name
+        assert expected == 405 or "HX-Request" in answer["Vary"], name
+    assert sign_in(house.stranger).get(address(name, run.pk)).status_code in (404, 405)
+
+
+@pytest.mark.parametrize("name", sorted(ACT))
+def test_only_those_who_may_act_can(house: House, run: Run, sign_in: SignIn, name: str) -> None:
+    before = load(run.pk).seq
+    sent = {"decision": "reject", "conclusion": "happened", "choice": "retry", "reason": "long enough words"}
+    for who in (*INSIDERS, "stranger"):
+        client = sign_in(getattr(house, who))
+        status = client.post(address(name, run.pk), {**sent, "submission": str(uuid4())}).status_code
+        allowed = who in ACT[name]
+        if who == "stranger":
+            assert status == 404, name
+        elif not allowed:
+            assert status == 403, (name, who)
+            assert Attempt.objects.filter(person=getattr(house, who), refusal="not_allowed").exists()
+        else:
+            assert status in (302, 409, 422), (name, who)
+    if name not in ("effect-ask", "run-stop"):
+        assert load(run.pk).seq == before
+
+
+@pytest.mark.parametrize("name", sorted(READ))
+def test_a_page_that_reads_takes_no_post(house: House, run: Run, sign_in: SignIn, name: str) -> None:
+    assert sign_in(house.operator).post(address(name, run.pk)).status_code == 405
+
+
+def test_looking_changes_nothing(house: House, run: Run, sign_in: SignIn) -> None:
+    before = load(run.pk)
+    for name in sorted(READ | set(ACT)):
+        for method in ("get", "head", "options"):
+            getattr(sign_in(house.operator), method)(address(name, run.pk))
+    assert load(run.pk) == before
+
+
+def test_forms_without_their_token_are_refused(house: House, run: Run) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(house.operator, backend="django.contrib.auth.backends.ModelBackend")
+    for name in sorted(ACT):
+        assert client.post(address(name, run.pk), {"submission": str(uuid4())}).status_code == 403
+    assert Attempt.objects.count() == 0
