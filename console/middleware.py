@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+
+log = structlog.get_logger(__name__)
 
 HEADER = "X-Request-Id"
 
@@ -28,7 +31,17 @@ class RequestId:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         incident = request_id(request)
+        began = time.monotonic()
         with structlog.contextvars.bound_contextvars(request_id=incident):
             response = self.get_response(request)
+            # The path only: what was looked for and what was typed stay out of the logs.
+            took = round((time.monotonic() - began) * 1000)
+            log.info(
+                "request",
+                method=request.method,
+                path=request.path,
+                status=response.status_code,
+                milliseconds=took,
+            )
         response.headers[HEADER] = incident
         return response
