@@ -82,9 +82,11 @@ def start_run(
     creator: User,
     principal: User,
     deadline: datetime | None = None,
+    wake: bool = True,
 ) -> Run:
-    """Start a run of a registered agent version. Raises AlreadyStarted for a start key that was used before,
-    canonical.Uncanonical for an input without canonical form, KeyError for an agent that is not registered.
+    """Start a run of a registered agent version. Without `wake` the next sweep moves it, as is right for
+    thousands at once. Raises AlreadyStarted for a start key that was used before, canonical.Uncanonical for an
+    input without canonical form, KeyError for an agent that is not registered.
     """
     registered = agents.registered()[(agent.name, version)]
     with transaction.atomic():
@@ -97,7 +99,8 @@ def start_run(
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
-        wake_on_commit(run_id=run.pk, agent=agent.name, version=version)
+        if wake:
+            wake_on_commit(run_id=run.pk, agent=agent.name, version=version)
     return run
 
 

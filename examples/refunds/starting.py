@@ -15,6 +15,8 @@ from runs.models import Agent, Run
 
 #: Said after so many rows: often enough to see that it moves, seldom enough to cost nothing.
 TOLD_EVERY = 250
+#: More than so many are left to the sweep: a message for each would take about as long as starting them all.
+WOKEN_AT_ONCE = 100
 Told = Callable[[int, int], None]
 
 
@@ -37,9 +39,9 @@ def start_from_csv(
     rows = read_orders(data)
     runs: list[Run] = []
     with transaction.atomic():
-        known = _known(agent, rows)
+        known, wake = _known(agent, rows), len(rows) <= WOKEN_AT_ONCE
         for done, row in enumerate(rows, start=1):
-            if row.start_key not in known and (run := _start(row, agent, creator, principal)):
+            if row.start_key not in known and (run := _start(row, agent, creator, principal, wake)):
                 runs.append(run)
             if told and (done % TOLD_EVERY == 0 or done == len(rows)):
                 told(done, len(rows))
@@ -56,12 +58,12 @@ def _known(agent: Agent, rows: tuple[OrderRow, ...]) -> set[str]:
     )
 
 
-def _start(row: OrderRow, agent: Agent, creator: User, principal: User) -> Run | None:
+def _start(row: OrderRow, agent: Agent, creator: User, principal: User, wake: bool) -> Run | None:
     """The run of one row; None where somebody else started it a moment ago."""
     try:
         return start_run(
             agent=agent, version=REFUNDS.version, goal=row.goal, input={**row.as_input()},
-            start_key=row.start_key, creator=creator, principal=principal,
+            start_key=row.start_key, creator=creator, principal=principal, wake=wake,
         )  # fmt: skip
     except AlreadyStarted:
         return None
