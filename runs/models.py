@@ -263,6 +263,8 @@ class Claim(models.Model):
     seq = models.IntegerField()
     worker = models.CharField(max_length=200)
     answer = models.JSONField()
+    #: The database's system identifier and timeline, and how many restores were declared.
+    history = models.CharField(max_length=100)
     at = models.DateTimeField()
 
     class Meta:
@@ -272,6 +274,16 @@ class Claim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} token {self.token}"
+
+
+class Restore(models.Model):
+    """Somebody said that this database was restored from a copy: its log may have lost what happened. Append-only."""
+
+    note = models.TextField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"restore at {self.at}"
 
 
 class Submission(models.Model):

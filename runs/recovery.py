@@ -205,15 +205,29 @@ def _claim(run_id: str) -> Held | None:
         state = load(run_id)
         clock = Clock()
         answer = msgspec.to_builtins(next_safe_action(state))
+        was, now = _histories(run_id)
         Claim.objects.create(
             run=run, tenant_id=run.tenant_id, token=token, seq=state.seq, worker=worker_name(), answer=answer,
-            at=clock.now(),
+            history=now, at=clock.now(),
         )  # fmt: skip
         if agent is None:
             _unserved(run_id, token)
             return None
     held = Held(run=run, state=state, token=token, agent=agent, clock=clock)
+    held.decide(lambda state, _: decide.history(state, was=was, now=now))
     return _progressing(held, claims)
+
+
+def _histories(run_id: str) -> tuple[str, str]:
+    """The database's history under the run's last claim (empty: it had none), and now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce((SELECT history FROM runs_claim WHERE run_id = %s ORDER BY token DESC LIMIT 1), ''), "
+            "handoff_history()",
+            [run_id],
+        )
+        found: tuple[str, str] = cursor.fetchone()
+    return found
 
 
 def _progressing(held: Held, claims: int) -> Held | None:

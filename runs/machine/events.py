@@ -294,6 +294,16 @@ class RevalidationRefused(Event, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
 
 
+class HistoryChanged(Event, frozen=True, kw_only=True):
+    """The database is not the one, or not on the timeline, that the run was last held on: events may be lost.
+
+    From here on nothing is sent for the first time before the outside said that it was not done.
+    """
+
+    was: str
+    now: str
+
+
 class EffectIntended(Event, frozen=True, kw_only=True):
     """The intent of an effect and its first send. The tool may be called once this is committed."""
 
@@ -499,6 +509,7 @@ ALL: tuple[type[Event], ...] = (
     PlanVoided,
     RevalidationPassed,
     RevalidationRefused,
+    HistoryChanged,
     EffectIntended,
     EffectSent,
     EffectDispatched,

@@ -46,6 +46,7 @@ class Draft:
     advice: tuple[str, ...]
     inherited: tuple[e.Inherited, ...]
     successor: str
+    history_lost: bool
     revalidation: s.Revalidation | None
     returned_seq: int
     cancel_requested: bool
@@ -82,7 +83,7 @@ class Draft:
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
         self.cancel_requested, self.retry_at = False, None
-        self.inherited, self.successor = (), ""
+        self.inherited, self.successor, self.history_lost = (), "", False
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -316,6 +317,11 @@ def _revalidated(draft: Draft, event: Any, recorded: e.Recorded) -> None:
         draft.replans = 0
 
 
+@_on(e.HistoryChanged)
+def _history_changed(draft: Draft, event: e.HistoryChanged, recorded: e.Recorded) -> None:
+    draft.history_lost = True
+
+
 @_on(e.EffectIntended)
 def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> None:
     step = next((x for x in draft.plans[-1].plan.steps if x.name == event.step), None)
@@ -476,6 +482,8 @@ def _resumed(draft: Draft, event: e.RunResumed, recorded: e.Recorded) -> None:
         if step.name in event.raised:
             operation = f"{step.system} {step.operation_id}"
             draft.rounds[operation] = draft.rounds.get(operation, 0) + 1
+    if any(reason.code == "history_lost" for reason in draft.reasons):
+        draft.history_lost = False  # a person looked outside and answers for it
 
 
 @_on(e.ReplanOrdered)

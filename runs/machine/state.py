@@ -372,6 +372,7 @@ class RunState(Part, frozen=True, kw_only=True):
     advice: tuple[str, ...] = ()
     inherited: tuple[Inherited, ...] = ()
     successor: str = ""
+    history_lost: bool = False
     revalidation: Revalidation | None = None
     returned_seq: int = 0
     cancel_requested: bool = False

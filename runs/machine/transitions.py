@@ -48,6 +48,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.HumanNeeded: State.NEEDS_HUMAN,
     e.CancelRequested: SAME,
     e.EvidenceKept: SAME,
+    e.HistoryChanged: SAME,
 }
 _check: dict[type[e.Event], State | Move] = {
     e.ObservationRecorded: SAME,
@@ -131,6 +132,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
 #: Reasons in the order in which they decide the next safe action, with the decisions that each allows.
 REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "log_damaged": (Decision.CANCEL,),
+    "history_lost": (Decision.RESUME, Decision.CANCEL),
     "effect_unknown": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
     "effect_conflict": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
     "schema_incompatible": (Decision.RESTART, Decision.CANCEL),

@@ -5,6 +5,12 @@ from __future__ import annotations
 from django.db import migrations
 
 CLOCK = """
+-- Which history of which cluster this is: another one may have lost events that this program acted on.
+CREATE FUNCTION handoff_history() RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT system_identifier || '/' || timeline_id || '/' || (SELECT count(*) FROM runs_restore)
+    FROM pg_control_system(), pg_control_checkpoint()
+$$;
+
 -- The one clock. Only a database whose name begins with test_ can be given an offset, so that every process of a
 -- test sees the same moved time.
 CREATE FUNCTION handoff_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -183,6 +189,8 @@ CREATE TRIGGER runs_event_truncate BEFORE TRUNCATE ON runs_event EXECUTE FUNCTIO
 CREATE TRIGGER runs_claim_change BEFORE UPDATE OR DELETE ON runs_claim FOR EACH ROW
   EXECUTE FUNCTION handoff_append_only();
 CREATE TRIGGER runs_claim_truncate BEFORE TRUNCATE ON runs_claim EXECUTE FUNCTION handoff_append_only();
+CREATE TRIGGER runs_restore_change BEFORE UPDATE OR DELETE OR TRUNCATE ON runs_restore FOR EACH STATEMENT
+  EXECUTE FUNCTION handoff_append_only();
 CREATE TRIGGER runs_submission_change BEFORE UPDATE OR DELETE ON runs_submission FOR EACH ROW
   EXECUTE FUNCTION handoff_append_only();
 CREATE TRIGGER runs_submission_truncate BEFORE TRUNCATE ON runs_submission EXECUTE FUNCTION handoff_append_only();
@@ -201,7 +209,7 @@ DROP FUNCTION handoff_only_erasure();
 DROP FUNCTION handoff_append(text, uuid, int, bigint, timestamptz, text, text, text, text[], int[], text[], text[],
   timestamptz, jsonb, jsonb, jsonb, interval, jsonb);
 DROP FUNCTION handoff_project(jsonb); DROP FUNCTION handoff_guard(uuid, text, jsonb);
-DROP FUNCTION handoff_now();
+DROP FUNCTION handoff_now(); DROP FUNCTION handoff_history(); DROP TRIGGER runs_restore_change ON runs_restore;
 ALTER TABLE runs_run RESET (fillfactor); ALTER TABLE runs_effect RESET (fillfactor);
 """
 

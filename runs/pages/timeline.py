@@ -157,6 +157,14 @@ def _refused(event: e.RevalidationRefused) -> str:
     return _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
 
 
+@_says(e.HistoryChanged)
+def _history_changed(event: e.HistoryChanged) -> str:
+    return _(
+        "found another history of the database (%(was)s → %(now)s): events may be lost, so every effect is "
+        "asked about before it is first sent."
+    ) % {"was": event.was, "now": event.now}
+
+
 @_says(e.EffectIntended)
 def _intended(event: e.EffectIntended) -> str:
     facts = {"effect": f"E-{event.effect}", "step": event.step, "system": event.system}

@@ -19,6 +19,7 @@ NBSP: Final = "\u00a0"
 #: Why a run needs a person. `subject` and `evidence` are what the event says.
 REASONS: Final[dict[str, Words]] = {
     "log_damaged": gettext_lazy("the stored log does not agree with itself"),
+    "history_lost": gettext_lazy("the database was put back and %(subject)s cannot be asked about"),
     "effect_unknown": gettext_lazy("nobody could say what became of %(subject)s"),
     "effect_conflict": gettext_lazy("the other system’s record of %(subject)s contradicts what was sent"),
     "schema_incompatible": gettext_lazy("the run’s stored form is not one that this version can read"),

@@ -74,6 +74,7 @@ _ALL: tuple[e.Event, ...] = (
     e.StepAnswered(step="pay:1", run="run_B", effect=1, reference="ref-1", plan_version=1),
     e.EffectAttested(effect=1, happened=True, reference="bank slip 7", how="I called the bank", person="p"),
     e.AttestationAccepted(effect=1, happened=True, reference="bank slip 7"),
+    e.HistoryChanged(was="7/1/0", now="7/2/0"),
     e.RunRestarted(successor="run_C", note="the constraint is gone"),
     e.RunCancelled(obligations=(1, 2)),
     e.RunSucceeded(),

@@ -9,6 +9,7 @@ from runs.machine.decide.common import (
     Events,
     attempt_failed,
     finished,
+    history,
     human,
 )
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
@@ -67,6 +68,7 @@ __all__ = [
     "finish_cancel",
     "finished",
     "found_open",
+    "history",
     "human",
     "inherited",
     "next_send",

@@ -27,6 +27,11 @@ def human(code: str, *, subject: str = "", evidence: str = "") -> Events:
     return (e.HumanNeeded(reasons=(e.Reason(code=code, subject=subject, evidence=evidence),)),)
 
 
+def history(state: s.RunState, *, was: str, now: str) -> Events:
+    """The database's history under this claim, against that of the last one; nothing where it is the same."""
+    return (e.HistoryChanged(was=was, now=now),) if was and was != now else ()
+
+
 def finished(state: s.RunState) -> Events:
     """Every step is done: the run succeeds, unless something that it promised is still open."""
     if state.remaining or state.open_effects:

@@ -71,7 +71,17 @@ def next_send(
         operation_id=operation_id, key=key, round=round_, arguments=e.raw(step.arguments),
         arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
     )  # fmt: skip
-    return (intent,)
+    return _after_lost_history(intent) if state.history_lost else (intent,)
+
+
+def _after_lost_history(intent: e.EffectIntended) -> Events:
+    """It may have been sent by events that are lost: asked about before its first call, or left to a person."""
+    if not intent.terms.queryable:
+        return human(
+            "history_lost", subject=intent.step, evidence=f"{intent.operation_id} cannot be asked about"
+        )
+    why = "the database's history changed; it may have been sent before"
+    return intent, e.OutcomeUnknown(effect=intent.effect, detail=why)
 
 
 def _bound_arguments(step: s.PlanStep) -> str:
