@@ -30,7 +30,7 @@ def context(
     effect: s.Effect,
     reader: Reader,
     *,
-    queryable: bool,
+    can_ask: bool,
 ) -> Context:
     """All of runs/reconcile.html but what a sent form adds."""
     last = latest(effect)
@@ -39,7 +39,7 @@ def context(
         "effect": {**effects.row(state, effect, reader.mine), "last_network": _network(log, effect)},
         "settled_at": effect.settled_at,
         "settled": reader.now >= effect.settled_at,
-        **_asking(state, effect, reader, queryable),
+        **_asking(state, effect, reader, can_ask),
         "answers": _answers(log, effect),
         **_concluding(state, effect, reader),
         "outcomes": outcomes(effect, last, reader.now),
@@ -66,11 +66,13 @@ def _is_unknown(recorded: e.Recorded, number: int) -> bool:
     return isinstance(recorded.event, e.OutcomeUnknown) and recorded.event.effect == number
 
 
-def _asking(state: s.RunState, effect: s.Effect, reader: Reader, queryable: bool) -> Context:
+def _asking(state: s.RunState, effect: s.Effect, reader: Reader, can_ask: bool) -> Context:
     if effect.status is not s.EffectStatus.UNKNOWN:
         return {}
-    if not queryable:
+    if not effect.terms.queryable:
         return {"ask_why_not": _("%(system)s cannot be asked about this effect.") % {"system": effect.system}}
+    if not can_ask:
+        return {"ask_why_not": _("This console does not have the version of the agent that could ask.")}
     right = Right.OPERATE_RUNS
     if right not in reader.mine:
         return {"ask_why_not": why_not(reader.person, right, reader.holders[right])}

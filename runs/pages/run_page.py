@@ -90,6 +90,7 @@ def context(
         "run": heading(run, state),
         "inbox_url": reverse("inbox"),
         "handoff_url": reverse("run-handoff", args=[run.pk]),
+        "replay_url": reverse("run-replay", args=[run.pk]),
         "events_url": events_url,
         "next": action,
         "who": who.lines(state, reader.person, reader.holders),
@@ -127,6 +128,7 @@ def unreadable(run: Run, why: str) -> Context:
         },
         "inbox_url": reverse("inbox"),
         "handoff_url": reverse("run-handoff", args=[run.pk]),
+        "replay_url": reverse("run-replay", args=[run.pk]),
         "events_url": reverse("run-events", args=[run.pk]),
         "next": {
             "do": _("No safe action is known. Ask the people who run this console."),

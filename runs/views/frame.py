@@ -12,11 +12,14 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from runs.access import RunNotFound
 from runs.clock import database_now
+from runs.ledger import LogUnreadable
 from runs.queries import waiting_count
 
 Context = dict[str, Any]
@@ -33,11 +36,24 @@ def console_page[**P](
             response = view(request, *args, **kwargs)
         except RunNotFound as error:
             raise Http404 from error
+        except LogUnreadable as error:
+            response = _unreadable(request, error)
         patch_cache_control(response, no_store=True, private=True)
         patch_vary_headers(response, ["HX-Request"])
         return response
 
     return cast(Callable[Concatenate[HttpRequest, P], HttpResponse], login_required(page))
+
+
+def _unreadable(request: HttpRequest, error: LogUnreadable) -> HttpResponse:
+    """409: the log cannot be read by this version. The run page says what is known, raw events are always shown."""
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": _("The log of this run cannot be read by this version: %(why)s.") % {"why": error},
+        "back_url": reverse("run-events", args=[error.run]),
+        "back_label": _("Raw events"),
+    }
+    return show(request, "errors/409.html", {**shell(request), **context}, status=409)
 
 
 def person_of(request: HttpRequest) -> User:

@@ -64,9 +64,8 @@ def _tool(page: Opened, effect: s.Effect) -> WritingTool | None:
 def _page(
     request: HttpRequest, page: Opened, effect: s.Effect, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    tool = _tool(page, effect)
-    queryable = bool(effect.terms.queryable and tool)
-    context = reconciling.context(page.run, page.log, page.state, effect, page.reader, queryable=queryable)
+    can_ask = _tool(page, effect) is not None
+    context = reconciling.context(page.run, page.log, page.state, effect, page.reader, can_ask=can_ask)
     if "ask" in context:
         context["ask"]["submission"] = new_submission()
     notices = notices_of(page.run.pk, page.state.seq)
