@@ -1,0 +1,44 @@
+"""One function per state change, called by pages, API, tasks and commands. Each writes its event in its
+transaction.
+
+A person's action takes the fence and the run's lock, reads, decides, appends. What it is compared with is
+what it
+decides on (digest, effect, request); the run's bare seq never refuses it.
+"""
+
+from __future__ import annotations
+
+from runs.actions.frame import Done, locked, person_actor, repeated
+from runs.actions.plans import NoPlanToDecide, decide_plan, renew_request
+from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
+from runs.actions.steering import (
+    attest_effect,
+    cancel_run,
+    conclude_effect,
+    decide_run,
+    record_answer,
+    stop_unserved,
+)
+from runs.actions.writing import subject_of, write
+
+__all__ = [
+    "AlreadyStarted",
+    "Done",
+    "NoPlanToDecide",
+    "attest_effect",
+    "cancel_run",
+    "conclude_effect",
+    "decide_plan",
+    "decide_run",
+    "locked",
+    "new_run_id",
+    "person_actor",
+    "record_answer",
+    "renew_request",
+    "repeated",
+    "restart_run",
+    "start_run",
+    "stop_unserved",
+    "subject_of",
+    "write",
+]

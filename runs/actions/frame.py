@@ -1,0 +1,83 @@
+"""The frame of a person's action: the fence, the right, the lock, once per submission, woken after commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.fence import fence_shared
+from accounts.models import User
+from accounts.rights import Right
+from runs import access
+from runs.actions.writing import write
+from runs.clock import database_now
+from runs.ledger import load
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.transitions import Refused
+from runs.models import Run, Submission
+from runs.outbox import wake_on_commit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What an action did: the run's seq after it, and whether this very form had done it before."""
+
+    run: str
+    seq: int
+    repeated: bool = False
+
+
+def person_actor(person: User) -> e.Actor:
+    """A person as the author of an event."""
+    return e.Actor(e.ActorKind.PERSON, str(person.pk), person.shown_name)
+
+
+def locked(person: User, run_id: str, right: Right) -> tuple[Run, s.RunState, datetime]:
+    """Inside a transaction: the fence, the person's right, the run's row lock, its state, and the time.
+
+    Raises access.RunNotFound, access.NotPermitted. Rights are read after the fence, so one that was removed
+    a moment
+    ago is gone.
+    """
+    run = access.run_for(person, run_id)
+    fence_shared(run.tenant_id)
+    run = access.run_for(person, run_id, right)
+    Run.objects.select_for_update(of=("self",)).filter(pk=run_id).first()
+    return run, load(run_id), database_now()
+
+
+def repeated(submission: UUID, person: User, action: str) -> Done | None:
+    """What this very form did before. Raises Refused where its id belongs to another action."""
+    first = Submission.objects.filter(pk=submission).first()
+    if first is None:
+        return None
+    if (first.person_id, first.action) != (person.pk, action):
+        raise Refused(None, "a form's id is good for one action")
+    return Done(run=first.run_id or "", seq=first.seq or 0, repeated=True)
+
+
+def by_person(
+    *,
+    person: User,
+    run_id: str,
+    right: Right,
+    action: str,
+    submission: UUID,
+    events_of: Callable[[s.RunState, datetime], Sequence[e.Event]],
+) -> Done:
+    """The frame of a person's action: once per submission, decided on what is locked, woken after commit."""
+    with transaction.atomic():
+        run, state, now = locked(person, run_id, right)
+        if first := repeated(submission, person, action):
+            return first
+        new = write(state, events_of(state, now), run=run, actor=person_actor(person), now=now)
+        Submission.objects.create(
+            id=submission, tenant_id=run.tenant_id, run=run, person=person, action=action, seq=new.seq, at=now
+        )
+        wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
+    return Done(run=run_id, seq=new.seq)

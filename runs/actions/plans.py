@@ -1,0 +1,109 @@
+"""What people decide about a plan version, and asking for that anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.models import User
+from accounts.rights import Right
+from approvals import decisions as approvals
+from approvals.models import Request, Verdict
+from approvals.outcomes import AlreadyRecorded, NotNeeded, Outcome, StaleError
+from runs import agents, binding, planning
+from runs.actions.frame import Done, by_person, locked, person_actor
+from runs.actions.writing import subject_of, write
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.transitions import Refused
+from runs.models import Run
+from runs.outbox import wake_on_commit
+
+
+class NoPlanToDecide(Exception):
+    """The run has no plan version of this number that a decision could be about."""
+
+
+def decide_plan(
+    *,
+    person: User,
+    run_id: str,
+    version: int,
+    verdict: Verdict,
+    reason: str,
+    digest: str,
+    conditions_digest: str,
+    submission: UUID,
+) -> Outcome:
+    """Record a person's decision on a plan version that their page showed.
+
+    Raises NoPlanToDecide, the errors of `approvals.outcomes`, access.RunNotFound. The right is asked for by
+    `approvals`, since the request says which one it takes.
+    """
+    with transaction.atomic():
+        run, state, now = locked(person, run_id, Right.VIEW_RUNS)
+        request = (
+            Request.objects.filter(tenant_id=run.tenant_id, subject=subject_of(run_id, version))
+            .order_by("-opened_at", "-closed_at")
+            .first()
+        )
+        if request is None:
+            raise NoPlanToDecide(f"{run_id} v{version}")
+        if changes := binding.changed(state, request, _code_of(run)):
+            raise StaleError(changes=changes)
+        outcome = approvals.decide(
+            request=request, person=person, verdict=verdict, reason=reason, digest=digest,
+            conditions_digest=conditions_digest, submission=submission, now=now,
+        )  # fmt: skip
+        if not isinstance(outcome, AlreadyRecorded | NotNeeded):
+            write(state, _decision_events(state, outcome), run=run, actor=person_actor(person), now=now)
+            wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
+    return outcome
+
+
+def _code_of(run: Run) -> agents.Agent | None:
+    """The agent's version of the run, where this process has it."""
+    return agents.registered().get((run.agent.name, run.agent_version))
+
+
+_VERDICTS: dict[Verdict, type[e.ApprovalGiven | e.PlanRejected | e.ChangesAsked]] = {
+    Verdict.APPROVE: e.ApprovalGiven,
+    Verdict.REJECT: e.PlanRejected,
+    Verdict.ASK: e.ChangesAsked,
+}
+
+
+def _decision_events(state: s.RunState, outcome: Outcome) -> list[e.Event]:
+    made, request = outcome.decision, state.requests[-1]
+    decided = _VERDICTS[Verdict(made.verdict)](
+        request=request.id, version=request.version, digest=request.digest, person=str(made.person_id),
+        submission=str(made.submission), reason=made.reason,
+    )  # fmt: skip
+    if made.state_after != s.RequestStatus.VALID.value:
+        return [decided]
+    return [decided, e.PlanApproved(request=request.id, version=request.version, digest=request.digest)]
+
+
+def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID) -> Done:
+    """Ask for approval of the latest plan version anew, where the request before expired or was voided."""
+
+    def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
+        if state.request and state.request.status in s.OPEN_REQUEST:
+            raise Refused(state.state, "ApprovalRequested")
+        agent = agents.registered()[(state.identity.agent, state.identity.agent_version)]
+        if state.plan is None or state.state is not s.State.WAITING_APPROVAL:
+            raise Refused(state.state, "ApprovalRequested")
+        asks = planning.requirement(state, agent, state.plan.plan)
+        again = decide.requested(
+            state.plan.plan, state.plan.digest, requirement=asks, request=str(request), now=now
+        )
+        return [again]
+
+    return by_person(
+        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action="renew", submission=submission,
+        events_of=events_of,
+    )  # fmt: skip

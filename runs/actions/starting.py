@@ -1,0 +1,148 @@
+"""Starting a run, and starting the successor of one that cannot go on."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from accounts.fence import fence_shared
+from accounts.models import User
+from accounts.rights import Right
+from runs import agents, sources
+from runs.actions.frame import Done, locked, person_actor, repeated
+from runs.actions.writing import write
+from runs.clock import database_now
+from runs.ledger import append
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.canonical import canonical
+from runs.models import Agent, Run, Submission
+from runs.outbox import wake_on_commit
+
+ID_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # no I, L, O, U: they are misread
+
+
+class AlreadyStarted(Exception):
+    """A run with this start key exists; nothing was started twice. `run` is that run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        super().__init__(run.pk)
+
+
+def new_run_id() -> str:
+    """`run_` and 12 letters and digits."""
+    return "run_" + "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+
+
+def start_run(
+    *,
+    agent: Agent,
+    version: str,
+    goal: str,
+    input: dict[str, object],
+    start_key: str,
+    creator: User,
+    principal: User,
+    deadline: datetime | None = None,
+    wake: bool = True,
+) -> Run:
+    """Start a run of a registered agent version. Without `wake` the next sweep moves it, as is right for
+    thousands at once. Raises AlreadyStarted for a start key that was used before, canonical.Uncanonical for an
+    input without canonical form, KeyError for an agent that is not registered.
+    """
+    registered = agents.registered()[(agent.name, version)]
+    with transaction.atomic():
+        fence_shared(agent.tenant_id)
+        now = database_now()
+        run = _new_row(agent, version, goal, start_key, principal, now)
+        event = e.RunStarted(
+            run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
+            input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
+            start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
+        )  # fmt: skip
+        append(None, [event], actor=person_actor(creator), now=now)
+        if wake:
+            wake_on_commit(run_id=run.pk, agent=agent.name, version=version)
+    return run
+
+
+def _new_row(agent: Agent, version: str, goal: str, start_key: str, principal: User, now: datetime) -> Run:
+    id_ = new_run_id()
+    try:
+        with transaction.atomic():
+            return Run.objects.create(
+                id=id_, tenant_id=agent.tenant_id, agent=agent, agent_version=version, lineage=id_, goal=goal,
+                start_key=start_key, principal=principal, created_at=now, since=now, at=now, wake_at=now,
+                state=s.State.PLANNING.value,
+            )  # fmt: skip
+    except IntegrityError as error:
+        first = Run.objects.filter(tenant_id=agent.tenant_id, agent=agent, start_key=start_key).first()
+        if first is None:
+            raise
+        raise AlreadyStarted(first) from error
+
+
+def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:
+    """Close the run and start its one successor, in one transaction. `Done.run` is the successor.
+
+    It takes over the committed goal, the constraints in force, open obligations, and what stands; no approval. Raises
+    Refused where something is in flight or unknown, or where the run has ended or been restarted already.
+    """
+    with transaction.atomic():
+        run, state, now = locked(person, run_id, Right.OPERATE_RUNS)
+        if repeated(submission, person, "restart"):
+            return Done(run=state.successor, seq=state.seq, repeated=True)
+        successor = new_run_id()
+        closed = write(
+            state,
+            decide.restarted(state, successor=successor, note=note),
+            run=run,
+            actor=person_actor(person),
+            now=now,
+        )
+        _start_successor(run, closed, successor, person, now)
+        Submission.objects.create(
+            id=submission,
+            tenant_id=run.tenant_id,
+            run=run,
+            person=person,
+            action="restart",
+            seq=closed.seq,
+            at=now,
+        )
+    return Done(run=successor, seq=closed.seq)
+
+
+def _start_successor(run: Run, closed: s.RunState, successor: str, person: User, now: datetime) -> None:
+    version, code = _version_for(run)
+    became = sources.standing(code, closed.constraints)
+    key = f"restart of {run.pk}"
+    Run.objects.create(
+        id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
+        predecessor=run, goal=closed.goal.text, start_key=key, principal=run.principal, created_at=now, since=now,
+        at=now, wake_at=now, state=s.State.PLANNING.value,
+    )  # fmt: skip
+    event = e.RunStarted(
+        run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
+        input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
+        lineage=run.lineage, start_key=key,
+        constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
+        predecessor=run.pk, inherited=decide.inherited(closed), rounds=dict(closed.rounds),
+        obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
+    )  # fmt: skip
+    append(None, [event], actor=person_actor(person), now=now)
+    wake_on_commit(run_id=successor, agent=run.agent.name, version=version)
+
+
+def _version_for(run: Run) -> tuple[str, agents.Agent]:
+    """The run's own agent version where this process has it, else the newest one that it has. Raises KeyError."""
+    here = {version: code for (name, version), code in agents.registered().items() if name == run.agent.name}
+    if not here:
+        raise KeyError(run.agent.name)
+    version = run.agent_version if run.agent_version in here else max(here)
+    return version, here[version]

@@ -1,0 +1,92 @@
+"""What became of an effect, how a stopped run goes on, that it ends; and the one thing the system does by itself."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+
+from accounts.fence import fence_shared
+from accounts.models import User
+from accounts.rights import Right
+from runs.actions.frame import Done, by_person
+from runs.actions.writing import write
+from runs.clock import database_now
+from runs.ledger import load
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine.safety import Answered
+from runs.machine.transitions import Decision
+from runs.models import CLOSED, Run
+
+SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
+
+
+def record_answer(
+    *, person: User, run_id: str, effect: int, answer: Answered, evidence: str, submission: UUID
+) -> Done:
+    """Store what the outside answered to a person's question about an effect. Concludes nothing."""
+    return by_person(
+        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action="ask", submission=submission,
+        events_of=lambda state, now: decide.asked_by_person(state, effect, answer, evidence=evidence),
+    )  # fmt: skip
+
+
+def conclude_effect(
+    *, person: User, run_id: str, effect: int, happened: bool, asked: int, note: str, submission: UUID
+) -> Done:
+    """Record what became of an unknown effect, from the answer in event `asked`. Raises
+    decide.ConclusionRefused.
+    """
+    return by_person(
+        person=person, run_id=run_id, right=Right.RECONCILE_EFFECTS, action="conclude", submission=submission,
+        events_of=lambda state, now: decide.concluded(
+            state, effect, happened=happened, asked_seq=asked, note=note, now=now
+        ),
+    )  # fmt: skip
+
+
+def decide_run(*, person: User, run_id: str, decision: Decision, note: str, submission: UUID) -> Done:
+    """Resume, retry or replan a run in `needs_human`. Raises Refused for what its reasons do not allow."""
+    return by_person(
+        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action=decision.value, submission=submission,
+        events_of=lambda state, now: decide.decided(state, decision, note=note),
+    )  # fmt: skip
+
+
+def attest_effect(
+    *, person: User, run_id: str, effect: int, happened: bool, reference: str, how: str, submission: UUID
+) -> Done:
+    """State, as a person, what became of an unknown effect. Raises decide.ConclusionRefused with what is missing.
+
+    Where the effect cannot be undone it stays unknown until a second person states the same.
+    """
+    return by_person(
+        person=person, run_id=run_id, right=Right.ATTEST_EFFECTS, action="attest", submission=submission,
+        events_of=lambda state, now: decide.attested(
+            state, effect, happened=happened, reference=reference, how=how, person=str(person.pk), now=now
+        ),
+    )  # fmt: skip
+
+
+def cancel_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:
+    """End the run: now, or as soon as what is in flight or unknown is settled."""
+    return by_person(
+        person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="cancel", submission=submission,
+        events_of=lambda state, now: decide.cancel(state, note=note),
+    )  # fmt: skip
+
+
+def stop_unserved(*, run_id: str, version: str) -> None:
+    """Hand a run to a person because no worker serves its agent's version; nothing where it moved meanwhile."""
+    with transaction.atomic():
+        row = Run.objects.select_related("agent").get(pk=run_id)
+        fence_shared(row.tenant_id)
+        run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
+        now = database_now()
+        held = run.lease_until is not None and run.lease_until > now
+        if held or run.wake_at is None or run.wake_at > now or run.state in CLOSED:
+            return
+        state = load(run_id)
+        events = decide.human("version_unavailable", subject=run.agent.name, evidence=version)
+        write(state, events, run=run, actor=SYSTEM, now=now)
