@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.views import events, live, pages, reconcile, review, steer
+from runs.views import events, live, pages, reconcile, replay, review, steer
 
 
 class RunId(StringConverter):
@@ -27,5 +27,6 @@ urlpatterns = [
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
+    path("runs/<run:run_id>/replay/", replay.replay, name="run-replay"),
     path("runs/<run:run_id>/events/", events.events, name="run-events"),
 ]

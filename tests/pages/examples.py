@@ -241,6 +241,7 @@ RUN_PAGE: Final[dict[str, Any]] = {
     "run": RUN_FACTS,
     "inbox_url": "/",
     "handoff_url": f"/runs/{RUN}/handoff/",
+    "replay_url": f"/runs/{RUN}/replay/",
     "events_url": f"/runs/{RUN}/events/",
     "next": NEXT,
     "who": WHO,
@@ -626,6 +627,35 @@ START: Final[dict[str, Any]] = {
     "submission": "sub_5",
 }
 
+REPLAY: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": {**RUN_FACTS, "events_url": f"/runs/{RUN}/events/"},
+    "step": {
+        "seq": 38,
+        "at": ago(42.3),
+        "type": "OutcomeUnknown",
+        "kind": "worker",
+        "actor": "host:1",
+        "text": f"does not know what became of E-7: {HOSTILE}",
+        "whole": False,
+        "recorded": "executing",
+        "recomputed": "unknown",
+        "agrees": False,
+        "body": f'{{\n  "effect": 7,\n  "detail": "{OVERLONG}"\n}}',
+    },
+    "links": {"first": "?seq=1", "previous": "?seq=37", "next": "?seq=39", "last": ""},
+    "jumps": [{"label": "stop", "url": "?seq=41"}, {"label": "first unknown", "url": "?seq=38"}],
+    "last": 43,
+    "warnings": ["Recorded state differs from recomputed state from event 38 on.", HOSTILE],
+    "parts": [{"name": "Plan", "text": "v5, 1 of 3 steps done"}, {"name": "Reasons", "text": HOSTILE}],
+    "effects": [{"state": "confirmed", "number": 6}, {"state": "unknown", "number": 1}],
+    "changes": [
+        {"mark": "changed", "text": "Run", "kind": "run", "was": "executing", "now": "unknown"},
+        {"mark": "changed", "text": HOSTILE, "kind": "effect", "was": "in_flight", "now": "unknown"},
+        {"mark": "added", "text": "Tries again at 07:02:11 UTC."},
+    ],
+}
+
 #: name -> (template, context)
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "run": ("runs/run.html", RUN_PAGE),
@@ -660,6 +690,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "claim": OVERLONG,
         },
     ),
+    "replay": ("runs/replay.html", REPLAY),
     "review": ("runs/review.html", REVIEW),
     "review-wrong": ("runs/review.html", {**REVIEW, "errors": WRONG, "title_prefix": "Error:"}),
     "review-conflict": (

@@ -20,7 +20,7 @@ from tests.pages.conftest import SignIn
 from tests.people import House, advance
 
 #: Pages about one run: those that only read, and those that also take a POST with the right that it takes.
-READ = {"run", "run-notices", "run-handoff", "plan", "run-events"}
+READ = {"run", "run-notices", "run-handoff", "plan", "run-events", "run-replay"}
 ACT = {
     "plan-review": ("approver", "second"),
     "effect-reconcile": ("operator",),
