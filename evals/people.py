@@ -22,12 +22,16 @@ class House:
     operator: User
     approver: User
 
-    def approved(self, *, steps: int) -> Run:
-        """A run whose plan of that many steps was approved; nothing of it was executed."""
-        run = actions.start_run(
+    def started(self, *, steps: int) -> Run:
+        """A run that will propose a plan of that many steps."""
+        return actions.start_run(
             agent=self.agent, version=STEADY.version, goal="Do nothing, often", input={"steps": steps},
             start_key=str(uuid4()), creator=self.operator, principal=self.operator,
         )  # fmt: skip
+
+    def approved(self, *, steps: int) -> Run:
+        """A run whose plan of that many steps was approved; nothing of it was executed."""
+        run = self.started(steps=steps)
         engine.advance(run.pk)
         request = Request.objects.get(subject=actions.subject_of(run.pk, 1))
         actions.decide_plan(
