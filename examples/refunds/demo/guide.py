@@ -13,7 +13,8 @@ _STORY = """
 What to do (console: {console}, outside world: {outside}, commands in a second terminal)
 
  1. Approve and reject. Sign in as {approver}: the inbox shows the plans from 100 EUR up. Approve some,
-    reject one. A rejected run waits for the operator, who ends it: sign in as {operator}, "Stop this run".
+    reject one. A rejected run waits for the operator: sign in as {operator}, open it, "Other actions",
+    "Cancel the run".
  2. Kill a worker in the middle of a refund. On the outside world's page press "Execute the next refund and
     hold its answer". Approve a plan. As soon as that page lists a held request:
         {manage} ctl kill worker
