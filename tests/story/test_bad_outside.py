@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from console.ports import listen
 from runs import engine
 from runs.ledger import load
 from runs.machine.state import EffectStatus, RunState, State
@@ -92,3 +93,18 @@ def test_a_service_that_goes_down_before_the_call_leaves_nothing_half_made(
 
     assert [r.code for r in state.reasons] == ["observation_stale"]
     assert (state.effects, story.times("2043")) == ({}, 0)
+
+
+def test_a_service_that_is_not_there_stops_the_run_with_that_cause(
+    story: Story, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = story.start("2044")
+    with listen(port=0) as free:
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("REFUNDS_SERVICE_URL", nobody)
+
+    state = _moved(run, State.NEEDS_HUMAN, clock)
+
+    assert [r.code for r in state.reasons] == ["observation_stale"]
+    assert "No answer (ConnectError)" in state.reasons[0].evidence
+    assert (state.plans, state.effects) == ((), {})
