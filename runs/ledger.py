@@ -15,9 +15,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import length_hint
 from typing import Any
 
 import msgspec
+import psycopg
 from django.db import connection
 
 from runs import crash
@@ -33,7 +35,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _APPEND = Prepared(name="handoff_append", sql=f"SELECT handoff_append({', '.join(['%s'] * 18)})::text")
 _LOG = (
-    "SELECT seq, type, version, at, actor_kind, actor_id, actor_name, body FROM runs_event WHERE run_id = %s"
+    "SELECT seq, type, version, at, actor_kind, actor_id, actor_name, body FROM runs_event "
+    "WHERE run_id = %s AND seq <= %s ORDER BY seq"
 )
 _LAST = 2**31 - 1
 _encode = msgspec.json.Encoder().encode
@@ -192,53 +195,39 @@ def stored(run_id: str, *, after: int, events: Sequence[e.Event]) -> bool:
 
 def load(run_id: str) -> s.RunState:
     """The run's state, reduced from its log. Raises RunMissing; LogUnreadable with the offending seq."""
-    seq = 0
-
-    def counted() -> Iterator[e.Recorded]:
-        nonlocal seq
-        for recorded in log(run_id):
-            seq = recorded.seq
-            yield recorded
-
-    try:
-        return _nonempty(run_id, counted())
-    except _UNREDUCED as error:
-        raise LogUnreadable(run_id, seq, str(error) or type(error).__name__) from error
-
-
-def _nonempty(run_id: str, recorded: Iterator[e.Recorded]) -> s.RunState:
-    first = next(recorded, None)
-    if first is None:
+    recorded = list(log(run_id))
+    if not recorded:
         raise RunMissing(run_id)
-
-    def whole() -> Iterator[e.Recorded]:
-        yield first
-        yield from recorded
-
-    return reduce(whole())
+    left = iter(recorded)
+    try:
+        return reduce(left)
+    except _UNREDUCED as error:
+        at_fault = recorded[len(recorded) - length_hint(left) - 1]
+        raise LogUnreadable(run_id, at_fault.seq, str(error) or type(error).__name__) from error
 
 
 def log(run_id: str, *, until: int | None = None) -> Iterator[e.Recorded]:
     """The run's events in order, decoded. Raises LogUnreadable at the first that this build cannot read."""
+    actors: dict[tuple[str, str, str], e.Actor] = {}
     for seq, type_, version, at, kind, actor_id, name, body in _rows(run_id, until):
-        actor = e.Actor(e.ActorKind(kind), actor_id, name)
-        yield e.Recorded(seq, at, actor, _decoded(run_id, seq, type_, version, body))
+        if (actor := actors.get((kind, actor_id, name))) is None:
+            actor = actors[kind, actor_id, name] = e.Actor(e.ActorKind(kind), actor_id, name)
+        if body is None:
+            raise LogUnreadable(run_id, seq, "its body was erased")
+        try:
+            event = e.decode(seq=seq, type_=type_, version=version, body=body)
+        except (e.UnknownEvent, msgspec.ValidationError, msgspec.DecodeError) as error:
+            raise LogUnreadable(run_id, seq, str(error)) from error
+        yield e.Recorded(seq, at, actor, event)
 
 
 def _rows(run_id: str, until: int | None) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(f"{_LOG} AND seq <= %s ORDER BY seq", [run_id, until if until is not None else _LAST])
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
-
-
-def _decoded(run_id: str, seq: int, type_: str, version: int, body: str | None) -> e.Event:
-    if body is None:
-        raise LogUnreadable(run_id, seq, "its body was erased")
-    try:
-        return e.decode(seq=seq, type_=type_, version=version, body=body)
-    except (e.UnknownEvent, msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise LogUnreadable(run_id, seq, str(error)) from error
+    """In PostgreSQL's binary form, which is read twice as fast."""
+    last = until if until is not None else _LAST
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        cursor = psycopg.Cursor(connection.connection)
+        return cursor.execute(_LOG, [run_id, last], prepare=True, binary=True).fetchall()
 
 
 def chain_problem(run_id: str) -> str:

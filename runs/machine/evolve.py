@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from runs.machine import events as e
 from runs.machine import state as s
@@ -20,6 +21,7 @@ from runs.machine.transitions import Move, target
 
 _document = msgspec.json.Decoder(s.PlanDocument)
 _FIELDS = s.RunState.__struct_fields__
+_parts = attrgetter(*_FIELDS)
 
 
 class Draft:
@@ -57,24 +59,26 @@ class Draft:
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
-        for name in _FIELDS if state else ():
-            value = getattr(state, name)
-            setattr(self, name, dict(value) if isinstance(value, dict) else value)
+        if state is not None:
+            # All fields at once: this is done for every event that is written.
+            values = zip(_FIELDS, astuple(state), strict=True)
+            self.__dict__.update({n: dict(v) if type(v) is dict else v for n, v in values})
 
     def freeze(self) -> s.RunState:
         """The state as of the last event taken."""
-        return s.RunState(**{name: getattr(self, name) for name in _FIELDS})
+        return s.RunState(**dict(zip(_FIELDS, _parts(self), strict=True)))
 
     def take(self, recorded: e.Recorded) -> None:
         """Reduce one event. Raises Refused for a pair that the table lacks."""
         event = recorded.event
-        move = target(self.state if self.started else None, type(event))
+        kind = type(event)
+        move = target(self.state if self.started else None, kind)
         if not self.started:
             self._begin()
         self.seq, self.at = recorded.seq, recorded.at
-        HANDLERS[type(event)](self, event, recorded)
-        self._move(move, recorded)
-        self.started = True
+        HANDLERS[kind](self, event, recorded)
+        if move is not Move.SAME:
+            self._move(move, recorded)
 
     def _begin(self) -> None:
         """Fresh containers, never the shared defaults of the class."""
@@ -89,6 +93,7 @@ class Draft:
         new = self._new_state(move)
         if not self.started:
             self.state, self.since = new, recorded.at
+            self.started = True
         elif new is not self.state:
             self._leave(new, recorded.seq)
             self.state, self.since = new, recorded.at
@@ -96,7 +101,7 @@ class Draft:
     def _new_state(self, move: s.State | Move) -> s.State:
         if isinstance(move, s.State):
             return move
-        if move is Move.SAME or (move is Move.SETTLES and not self._settled()):
+        if move is Move.SETTLES and not self._settled():
             return self.state
         if self.before is None:
             raise ValueError(f"{self.state} has no state to return to")
@@ -324,7 +329,7 @@ def _history_changed(draft: Draft, event: e.HistoryChanged, recorded: e.Recorded
 
 @_on(e.EffectIntended)
 def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> None:
-    step = next((x for x in draft.plans[-1].plan.steps if x.name == event.step), None)
+    step = _step_named(draft.plans[-1].plan.steps, event.step, len(draft.done))
     send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
     draft.effects[event.effect] = s.Effect(
         number=event.effect, step=event.step, tool=event.tool, system=event.system, account=event.account,
@@ -333,6 +338,13 @@ def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> No
         title=step.title if step else event.step, terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
         intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,),
     )  # fmt: skip
+
+
+def _step_named(steps: tuple[s.PlanStep, ...], name: str, likely: int) -> s.PlanStep | None:
+    """The step of this name, looked for first where it stands if the steps are done in their order."""
+    if likely < len(steps) and steps[likely].name == name:
+        return steps[likely]
+    return next((x for x in steps if x.name == name), None)
 
 
 def _set_effect(draft: Draft, number: int, **parts: Any) -> s.Effect:
@@ -448,14 +460,17 @@ def _settle(draft: Draft, number: int, receipt: s.Receipt, recorded: e.Recorded)
 def _step_done(draft: Draft, step: str, effect: int, seq: int) -> None:
     """The step is done; what it discharges is discharged."""
     draft.done[step] = effect
-    draft.obligations = tuple(
-        replace(o, discharged_seq=seq) if o.open and o.by == step else o for o in draft.obligations
-    )
+    if draft.obligations:
+        draft.obligations = tuple(
+            replace(o, discharged_seq=seq) if o.open and o.by == step else o for o in draft.obligations
+        )
 
 
 def _open_promises(draft: Draft, effect: s.Effect, recorded: e.Recorded) -> None:
     """What the plan promised after this step opens, unless it is owed already."""
-    plan = next(p.plan for p in draft.plans if p.version == effect.plan_version)
+    plan = next(p.plan for p in reversed(draft.plans) if p.version == effect.plan_version)
+    if not plan.promises:
+        return
     owed = {(o.text, o.by) for o in draft.obligations if o.open}
     for promise in plan.promises:
         if promise.after == effect.step and (promise.text, promise.by) not in owed:
