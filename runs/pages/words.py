@@ -27,6 +27,7 @@ REASONS: Final[dict[str, Words]] = {
     "deadline_passed": gettext_lazy("the run’s deadline has passed"),
     "authority_lost": gettext_lazy("nobody may act for this run any more (%(subject)s)"),
     "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn or changed at its source"),
+    "budget_exhausted": gettext_lazy("the run’s budget does not cover %(subject)s"),
     "resource_changed": gettext_lazy("%(subject)s changed again and again while plans were made"),
     "observation_stale": gettext_lazy("%(subject)s could not be read again"),
     "postcondition_failed": gettext_lazy("the result of %(subject)s is not what was ordered"),
@@ -92,6 +93,7 @@ CHECKS: Final[dict[str, Words]] = {
     "plan": gettext_lazy("the plan’s digest is the one that was approved"),
     "approvers": gettext_lazy("those who approved still may, and are enough"),
     "authority": gettext_lazy("the person on whose behalf the run acts still belongs here"),
+    "budget": gettext_lazy("what is left of the budget covers the rest of the plan"),
     "policy": gettext_lazy("the policy is the one the plan was made under"),
     "resources": gettext_lazy("the version of what the plan acts on"),
     "observations": gettext_lazy("what was read is still so"),
@@ -194,8 +196,13 @@ def reason(found: Reason) -> str:
 
 def reason_with_evidence(found: Reason) -> str:
     """The reason as a whole sentence with what was seen."""
-    facts = {"reason": sentence_case(reason(found)), "evidence": found.evidence}
+    facts = {"reason": sentence_case(reason(found)), "evidence": ended(found.evidence)}
     return _("%(reason)s: %(evidence)s") % facts if found.evidence else _("%(reason)s.") % facts
+
+
+def ended(text: str) -> str:
+    """The text with an end: a full stop where it has none."""
+    return text if not text or text[-1] in ".!?。！？" else f"{text}."
 
 
 def sentence_case(text: str) -> str:
