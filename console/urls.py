@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import audit, health, inbox, live
+from console import agents, audit, health, inbox, live
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -32,6 +32,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("inbox/", inbox.inbox, name="inbox"),
     path("inbox/notices/", live.inbox_notices, name="inbox-notices"),
     path("runs/", inbox.all_runs, name="runs"),
+    path("agents/", agents.agents, name="agents"),
+    path("agents/<str:name>/<str:version>/", agents.agent, name="agent"),
     path("audit/", audit.audit, name="audit"),
     *_pages("accounts.urls", "approvals.urls", "runs.urls", *_agents()),
 ]

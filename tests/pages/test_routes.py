@@ -31,7 +31,7 @@ ACT = {
 }
 POST_ONLY = {"effect-ask"}
 OPEN = {"healthz", "readyz", "login", "logout", "home"}
-OWN = {"inbox", "inbox-notices", "runs", "audit"}
+OWN = {"inbox", "inbox-notices", "runs", "audit", "agents"}
 INSIDERS = ("operator", "approver", "second", "viewer")
 
 
@@ -59,7 +59,7 @@ def run(house: House, world: World) -> Run:
 
 def test_every_address_is_in_the_table() -> None:
     names = {pattern.name for pattern in named(get_resolver().url_patterns)}
-    assert names == READ | set(ACT) | OPEN | OWN | {"start"} & names
+    assert names == READ | set(ACT) | OPEN | OWN | {"agent"} | {"start"} & names
 
 
 def test_no_page_opens_without_signing_in(run: Run) -> None:

@@ -1,0 +1,230 @@
+"""The contract of an agent version, in sentences made from its declarations and from nothing else.
+
+What outlives the process, which effects may be sent again, which outcomes can only be asked, which can be neither,
+what must never be mixed, when people must agree. Reads no database and calls no tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.rights import Right
+from approvals.policy import ApprovalRule, RulePolicy
+from runs.agents import Agent
+from runs.engine import terms_of
+from runs.ledger import SCHEMA_VERSION
+from runs.machine.canonical import canonical, digest
+from runs.machine.events import Terms
+from runs.tools import ReadingTool, Tool, WritingTool
+
+#: Every field of a run's state, all of which the log amounts to; those without words of their own are cursors.
+KEPT: Final[dict[str, str | Promise]] = {
+    "identity": gettext_lazy("input, creator, principal, lineage and start key"),
+    "goals": gettext_lazy("the original goal and every revision of it"),
+    "constraints": gettext_lazy("the constraints that were accepted"),
+    "plans": gettext_lazy("every plan version, with its digest"),
+    "requests": gettext_lazy("every approval request, with what it was bound to and who decided"),
+    "effects": gettext_lazy("every intent, send, question, receipt and attestation"),
+    "done": gettext_lazy("which steps are done, and by which effect"),
+    "rounds": gettext_lazy("the round of each operation"),
+    "observations": gettext_lazy("what was read, with its version and half-life"),
+    "obligations": gettext_lazy("what was promised and what has discharged it"),
+    "advice": gettext_lazy("what people wrote for the planner"),
+    "inherited": gettext_lazy("what stands from earlier runs of the lineage"),
+    "reasons": gettext_lazy("why the run needs a person"),
+    "revalidation": gettext_lazy("the latest report of checks"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One question and its answers; never empty: where there is nothing, a line says so."""
+
+    key: str
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(agent: Agent) -> tuple[Section, ...]:
+    """The whole contract, in fixed order."""
+    return tuple(
+        Section(key=key, title=str(title), lines=tuple(lines(agent)) or (_("None."),))
+        for key, (title, lines) in _SECTIONS.items()
+    )
+
+
+def versions(agent: Agent) -> dict[str, str]:
+    """What must not be mixed: name of the part -> its version or digest."""
+    tools = {f"tool:{tool.name}": schema_digest(tool) for tool in agent.tools}
+    parts = {"agent": agent.version, "policy": agent.policy.version, "schema": str(SCHEMA_VERSION)}
+    return {**parts, **agent.versions, **tools}
+
+
+def schema_digest(tool: Tool) -> str:
+    """The digest of a tool's argument schema: another schema is another contract."""
+    return digest("tool-schema", canonical(tool.schema.model_json_schema()))
+
+
+def length(duration: timedelta) -> str:
+    """A duration in its two largest units: "1 h 30 min", "0.5 s"."""
+    seconds = duration.total_seconds()
+    if seconds < 60:
+        return _("%(seconds)g s") % {"seconds": seconds}
+    whole, found = int(seconds), []
+    for size, words in _UNITS:
+        if whole >= size:
+            found.append(str(words) % {"number": whole // size})
+            whole %= size
+    return " ".join(found[:2])
+
+
+_UNITS: Final = (
+    (86400, gettext_lazy("%(number)d d")),
+    (3600, gettext_lazy("%(number)d h")),
+    (60, gettext_lazy("%(number)d min")),
+    (1, gettext_lazy("%(number)d s")),
+)
+
+
+def _kept(agent: Agent) -> Iterator[str]:
+    yield _("Outlives every process, since it is the log of the run: %(parts)s.") % {
+        "parts": "; ".join(str(words) for words in KEPT.values())
+    }
+    yield _(
+        "Does not outlive the process: whatever the planner keeps for itself. It is given the same view again."
+    )
+
+
+def _writing(agent: Agent) -> list[tuple[WritingTool, Terms]]:
+    return [(tool, terms_of(tool)) for tool in agent.tools if isinstance(tool, WritingTool)]
+
+
+def _name(tool: Tool) -> dict[str, str]:
+    return {"tool": tool.name, "system": tool.system}
+
+
+def _resent(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if terms.retention is not None:
+            facts = {**_name(tool), "time": length(terms.retention)}
+            yield _("%(tool)s (%(system)s): under the same key, for %(time)s after the first send.") % facts
+        if terms.guarded:
+            text = _(
+                "%(tool)s (%(system)s): each call carries a precondition that the other system enforces."
+            )
+            yield text % _name(tool)
+
+
+def _asked(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if terms.queryable and terms.retention is None and not terms.guarded:
+            text = _(
+                "%(tool)s (%(system)s): sent again only where every earlier sender is known to be gone and the other "
+                "system says that nothing happened."
+            )
+            yield text % _name(tool)
+
+
+def _keyed(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if not terms.queryable and not terms.blind:
+            text = _(
+                "%(tool)s (%(system)s): its outcome cannot be asked; only sending again under its key tells it."
+            )
+            yield text % _name(tool)
+
+
+def _blind(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if terms.blind:
+            text = _(
+                "%(tool)s (%(system)s): a mark is stored just before the call. Without the mark nothing was sent; with "
+                "it and without a receipt a person settles it."
+            )
+            yield text % _name(tool)
+
+
+def _undone(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if not terms.reversible:
+            yield _("%(tool)s (%(system)s)") % _name(tool)
+
+
+def _times(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        facts = {
+            **_name(tool), "window": length(terms.dispatch_window), "timeout": length(terms.timeout),
+            "settle": length(terms.settle), "patience": length(terms.patience),
+        }  # fmt: skip
+        yield (
+            _(
+                "%(tool)s: a call begins within %(window)s and ends within %(timeout)s; “not found” is believed after "
+                "another %(settle)s; a person is asked after %(patience)s."
+            )
+            % facts
+        )
+    for reading in agent.tools:
+        if isinstance(reading, ReadingTool):
+            facts = {**_name(reading), "time": length(reading.half_life)}
+            yield _("%(tool)s (%(system)s): what it read may be taken for current for %(time)s.") % facts
+
+
+def _unmixed(agent: Agent) -> Iterator[str]:
+    yield _(
+        "A run goes on only on a worker with the agent version that it began with; where there is none, a person "
+        "decides."
+    )
+    for part, version in versions(agent).items():
+        yield f"{part}: {version}"
+
+
+def _agreed(agent: Agent) -> Iterator[str]:
+    yield _("Policy %(version)s. Another version voids what was approved under this one.") % {
+        "version": agent.policy.version
+    }
+    rules = agent.policy.rules if isinstance(agent.policy, RulePolicy) else ()
+    for rule in rules:
+        yield _rule(rule)
+    if not rules:
+        yield _("Its rules are code; each request names what it asks for.")
+
+
+def _rule(rule: ApprovalRule) -> str:
+    stands = rule.stands_for or settings.HANDOFF_DURATIONS.approval_stands
+    facts = {
+        "name": rule.name, "number": rule.needed, "right": Right(rule.right).label, "time": length(stands),
+        "not": ", ".join(sorted(rule.not_by)) or "–",
+    }  # fmt: skip
+    text = ngettext(
+        "%(name)s: %(number)d person with the right “%(right)s”; stands for %(time)s; not by: %(not)s.",
+        "%(name)s: %(number)d people with the right “%(right)s”; stands for %(time)s; not by: %(not)s.",
+        rule.needed,
+    )
+    return text % facts
+
+
+def _limits(agent: Agent) -> Iterator[str]:
+    for found in agent.constraints:
+        yield f"{found.text} ({found.source_kind} {found.source_ref} {found.source_version})"
+
+
+_SECTIONS: Final[dict[str, tuple[str | Promise, Callable[[Agent], Iterator[str]]]]] = {
+    "kept": (gettext_lazy("What outlives the process"), _kept),
+    "resent": (gettext_lazy("Effects that may be sent again"), _resent),
+    "asked": (gettext_lazy("Effects whose outcome can only be asked"), _asked),
+    "keyed": (gettext_lazy("Effects whose outcome cannot be asked"), _keyed),
+    "blind": (gettext_lazy("Effects that can neither be asked nor sent again"), _blind),
+    "undone": (gettext_lazy("Effects that cannot be undone"), _undone),
+    "unmixed": (gettext_lazy("Versions that must not be mixed"), _unmixed),
+    "agreed": (gettext_lazy("When people must agree"), _agreed),
+    "limits": (gettext_lazy("Constraints that every new run accepts"), _limits),
+    "times": (gettext_lazy("How long each thing may take"), _times),
+}
