@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from uuid import uuid4
 
 from accounts.models import Membership, Tenant, User
@@ -36,12 +37,14 @@ class House:
     viewer: User
     stranger: User
 
-    def start(self, order: str = "1042", amount: str = "50.00", **more: object) -> Run:
+    def start(
+        self, order: str = "1042", amount: str = "50.00", budget: Decimal | None = None, **more: object
+    ) -> Run:
         """A run that was just started."""
         return actions.start_run(
             agent=self.agent, version="1", goal=f"Pay order {order}",
             input={"order": order, "amount": amount, **more}, start_key=f"order-{order}-{uuid4()}",
-            creator=self.operator, principal=self.operator,
+            creator=self.operator, principal=self.operator, budget=budget,
         )  # fmt: skip
 
     def waiting(self, order: str = "2000", amount: str = "250.00") -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -49,6 +50,7 @@ def start_run(
     creator: User,
     principal: User,
     deadline: datetime | None = None,
+    budget: Decimal | None = None,
     wake: bool = True,
 ) -> Run:
     """Start a run of a registered agent version. Without `wake` the next sweep moves it, as is right for
@@ -64,6 +66,7 @@ def start_run(
             run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
+            budget=None if budget is None else str(budget),
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
         if wake:
@@ -132,11 +135,18 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
         lineage=run.lineage, start_key=key,
         constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
-        predecessor=run.pk, inherited=decide.inherited(closed), rounds=dict(closed.rounds),
+        deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
+        inherited=decide.inherited(closed), rounds=dict(closed.rounds),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
     )  # fmt: skip
     append(None, [event], actor=person_actor(person), now=now)
     wake_on_commit(run_id=successor, agent=run.agent.name, version=version)
+
+
+def _rest_of_budget(closed: s.RunState) -> str | None:
+    """A successor may spend what its predecessor left."""
+    left = closed.left(())
+    return None if left is None else str(left)
 
 
 def _version_for(run: Run) -> tuple[str, agents.Agent]:

@@ -153,6 +153,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     start_key: str
     constraints: tuple[Term, ...]
     deadline: datetime | None = None
+    budget: str | None = None  #: how much its effects may cost in all, as a decimal; None: no limit
     predecessor: str = ""
     obligations: tuple[Owed, ...] = ()
     inherited: tuple[Inherited, ...] = ()

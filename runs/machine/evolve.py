@@ -168,7 +168,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         run=event.run, tenant=event.tenant, agent=event.agent, agent_version=event.agent_version,
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
-        predecessor=event.predecessor,
+        budget=event.budget, predecessor=event.predecessor,
     )  # fmt: skip
     draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
     draft.constraints = tuple(
@@ -335,7 +335,8 @@ def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> No
         number=event.effect, step=event.step, tool=event.tool, system=event.system, account=event.account,
         operation_id=event.operation_id, key=event.key, round=event.round, arguments=e.text_of(event.arguments),
         arguments_digest=event.arguments_digest, plan_version=event.plan_version,
-        title=step.title if step else event.step, terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
+        title=step.title if step else event.step, cost=step.cost if step else None,
+        terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
         intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,),
     )  # fmt: skip
 

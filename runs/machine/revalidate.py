@@ -16,7 +16,7 @@ from runs.machine.events import Check
 
 ORDER = (
     "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
-    "approvers", "authority", "policy", "resources", "observations", "assumptions",
+    "approvers", "authority", "budget", "policy", "resources", "observations", "assumptions",
 )  # fmt: skip
 
 
@@ -125,8 +125,16 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
     if request and request.status is s.RequestStatus.VALID:
         enough = sum(not person.lost for person in facts.approvers) >= request.needed
         yield Check(name="approvers", passed=enough, subject="quorum", was=str(request.needed))
+    yield from _budget(state)
     lost = facts.principal.lost
     yield Check(name="authority", passed=not lost, subject=facts.principal.name, now=lost)
+
+
+def _budget(state: s.RunState) -> Iterator[Check]:
+    """What is left covers the rest of the plan."""
+    left = state.left(state.remaining)
+    if left is not None:
+        yield Check(name="budget", passed=left >= 0, was=state.identity.budget or "", now=str(left))
 
 
 def _outside(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:

@@ -6,6 +6,7 @@ Times are aware UTC. Texts of arguments, values and documents are the stored can
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,7 @@ class Identity(Part, frozen=True, kw_only=True):
     started_at: datetime
     starter: Actor
     deadline: datetime | None
+    budget: str | None
     predecessor: str
 
 
@@ -313,6 +315,7 @@ class Effect(Part, frozen=True, kw_only=True):
     arguments_digest: str
     plan_version: int
     title: str
+    cost: str | None
     terms: Terms
     status: EffectStatus
     intent_seq: int
@@ -430,11 +433,29 @@ class RunState(Part, frozen=True, kw_only=True):
         known = (x for x in self.inherited if (x.system, x.operation_id) == (system, operation_id))
         return next(known, None)
 
+    def stands(self, step: PlanStep) -> bool:
+        """Whether the step's effect is held already, in this run or in an earlier one of the lineage."""
+        held = self.standing(step.system, step.operation_id)
+        return bool(held or self.inherited_by(step.system, step.operation_id))
+
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""
         steps = self.plan.plan.steps if self.plan else ()
         rests = next((x.rests_on for x in steps if x.name == step), ())
         return {r.resource: self.produced.get(r.resource, r.version) for r in rests}
+
+    @property
+    def spent(self) -> Decimal:
+        """What its effects cost: those that stand, and what is reserved for those that are open."""
+        held = (x for x in self.effects.values() if x.status is not EffectStatus.NOT_EXECUTED)
+        return sum((Decimal(x.cost) for x in held if x.cost is not None), Decimal())
+
+    def left(self, steps: tuple[PlanStep, ...]) -> Decimal | None:
+        """What the budget leaves after these steps as well; below zero it does not cover them. None: no limit."""
+        if self.identity.budget is None:
+            return None
+        costs = (Decimal(x.cost) for x in steps if x.cost is not None and not self.stands(x))
+        return Decimal(self.identity.budget) - self.spent - sum(costs, Decimal())
 
     @property
     def last_confirmed(self) -> Effect | None:

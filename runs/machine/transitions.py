@@ -140,6 +140,7 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "deadline_passed": (Decision.CANCEL,),
     "authority_lost": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),
+    "budget_exhausted": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "resource_changed": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "observation_stale": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "postcondition_failed": (Decision.RESTART, Decision.CANCEL),

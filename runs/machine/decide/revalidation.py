@@ -18,7 +18,7 @@ REPLANS_IN_A_ROW = 3
 _HUMAN_REASONS = {
     "log": "log_damaged", "schema": "schema_incompatible", "code": "version_unavailable",
     "deadline": "deadline_passed", "constraints": "constraint_withdrawn", "plan": "log_damaged",
-    "authority": "authority_lost",
+    "authority": "authority_lost", "budget": "budget_exhausted",
 }  # fmt: skip
 _REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions"})
 

@@ -63,6 +63,9 @@ def next_send(
         return _send_again(state, known, step, sender, safe)
     if stands := state.inherited_by(step.system, operation_id):
         return _inherited(stands, step, state.plan.version)
+    left = state.left((step,))
+    if left is not None and left < 0:
+        return human("budget_exhausted", subject=step.name, evidence=str(left))
     key = idempotency_key(
         run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
     )
