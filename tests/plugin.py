@@ -124,13 +124,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     return (yield)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave browser tests out where asked, or where there is no browser and one test says so by failing."""
-    if not without_browser() and not how_to_get_chromium():
-        return
-    left_out = [item for item in items if item.get_closest_marker("browser")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    """Run browser tests last: from the first on, Playwright's event loop runs in this thread until the end.
+
+    They are left out where asked, or where there is no browser and one test says so by failing.
+    """
+    in_browser = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if item not in in_browser]
+    if without_browser() or how_to_get_chromium():
+        config.hook.pytest_deselected(items=in_browser)
+        in_browser = []
+    items[:] = others + in_browser
 
 
 def pytest_report_header() -> str:
