@@ -28,9 +28,11 @@ from accounts.rights import Place, Right, Tenanted
 from approvals.models import Request, RequestState
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
-from runs.models import CLOSED, Effect, Obligation, PlanVersion, Run, Sweep, Worker
+from runs.models import CLOSED, Effect, Obligation, PlanVersion, Sweep, Worker
 
 TIERS: Final = ("critical", "high", "medium", "low")
+#: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
+ENDED: Final = ("succeeded", "cancelled")
 SOON: Final = timedelta(minutes=15)
 
 #: The views of the inbox. Each run that waits for a person is in "all" and in exactly one of the three after it.
@@ -54,7 +56,7 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
         subject=Concat("id", Value(":"), Cast("plan_version", CharField())),
         hard_doubt=Exists(doubt.filter(reversible=False)),
         soft_doubt=Exists(doubt),
-        owes=Case(When(state__in=CLOSED, then=Exists(owed)), default=Value(False)),
+        owes=Case(When(state__in=ENDED, then=Exists(owed)), default=Value(False)),
         irreversible=Subquery(plan.values("irreversible")[:1]),
         effects_planned=Subquery(plan.values("steps")[:1]),
     )

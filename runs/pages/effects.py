@@ -8,7 +8,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.rights import Right
+from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.events import Inherited
 from runs.pages import words
 from runs.pages.values import flat
 
@@ -20,6 +22,7 @@ def rows(state: s.RunState, mine: frozenset[Right]) -> list[Row]:
     """The `effects` of parts/effects.html: unknown first, then in flight, planned, confirmed (newest first)."""
     sent = [row(state, effect, mine) for effect in state.effects.values()]
     planned = [] if state.state in s.TERMINAL else _planned(state)
+    sent += [_inherited(done, -place) for place, done in enumerate(state.inherited, 1)]
     order = {name: place for place, name in enumerate(_ORDER)}
     return sorted([*sent, *planned], key=lambda r: (order[r["state"]], -r["number"], r["id"]))
 
@@ -85,6 +88,27 @@ def _asked(effect: s.Effect) -> str:
     if asks[-1].failure is not None:
         return _("Asked %(number)d times, last at %(at)s: no answer.") % facts
     return _("Asked %(number)d times, last at %(at)s.") % facts
+
+
+def _inherited(done: Inherited, number: int) -> Row:
+    """An effect of an earlier run of the lineage, which stands and is never done again."""
+    return {
+        "id": f"E-{done.effect}",
+        "number": number,
+        "title": done.title,
+        "system": done.system,
+        "operation_id": done.operation_id,
+        "key": None,
+        "reversible": True,
+        "state": s.EffectStatus.CONFIRMED.value,
+        "state_note": _("Done in %(run)s, before this run began.") % {"run": done.run},
+        "intent_at": None,
+        "sent_at": None,
+        "receipt_at": None,
+        "receipt_ref": done.reference,
+        "arguments": flat(e.text_of(done.arguments)),
+        "event_url": "",
+    }
 
 
 def _planned(state: s.RunState) -> list[Row]:

@@ -32,6 +32,9 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     }
     if action.right is not None and Right(action.right) in mine:
         found |= {"url": address(state.identity.run, action), "label": label(action)}
+    if state.successor:
+        successor = {"run": state.successor}
+        found |= {"url": reverse("run", args=[state.successor]), "label": _("Open %(run)s") % successor}
     if Right.CANCEL_RUNS in mine and state.state not in (*s.TERMINAL, s.State.CANCELLING):
         found["other_url"] = reverse("run-stop", args=[state.identity.run])
     return found
@@ -123,7 +126,17 @@ def _settle(state: s.RunState, action: SafeAction) -> Sentences:
 def _review(state: s.RunState, action: SafeAction) -> Sentences:
     do = _("Review plan v%(plan)d: approve it, reject it or ask for changes.") % {"plan": action.plan}
     until = words.clock(action.until) if action.until else ""
-    return do, changes_sentence(state), _("The request expires at %(at)s.") % {"at": until}
+    why = " ".join(filter(None, (lost_before(state), changes_sentence(state))))
+    return do, why, _("The request expires at %(at)s.") % {"at": until}
+
+
+def lost_before(state: s.RunState) -> str:
+    """Why the approval or plan before this request lost its validity; empty where there was none."""
+    last = state.requests[-2] if len(state.requests) > 1 else None
+    if last is None or not last.causes:
+        return ""
+    facts = {"version": last.version, "causes": " ".join(words.cause(c) for c in last.causes)}
+    return _("The approval of plan v%(version)d before it was voided. %(causes)s") % facts
 
 
 def changes_sentence(state: s.RunState) -> str:
@@ -179,6 +192,13 @@ def _finish(state: s.RunState, action: SafeAction) -> Sentences:
 
 
 def _over(state: s.RunState, action: SafeAction) -> Sentences:
+    if state.successor:
+        facts = {"run": state.successor}
+        return (
+            _("Go on with %(run)s.") % facts,
+            _("This run was closed; %(run)s is its successor.") % facts,
+            "",
+        )
     if state.open_obligations:
         owed = words.joined([o.text for o in state.open_obligations])
         return _("Keep what the run promised: %(owed)s.") % {"owed": owed}, _("The run is over."), ""

@@ -13,7 +13,7 @@ from runs.agents import Agent
 from runs.machine import state as s
 from runs.machine.canonical import idempotency_key
 from runs.models import Run
-from runs.pages import plans, words
+from runs.pages import next_action, plans, words
 from runs.pages.checks import blocked, checks
 from runs.pages.requests import verdict
 from runs.pages.run_page import Reader, heading
@@ -39,6 +39,7 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "left_out": left_out(state, plan),
         "checks": made,
         "claim": plan.claim or None,
+        "before": next_action.lost_before(state) if request is state.request else "",
         "covers": _covers(plan),
         "conditions": request.conditions_digest if request else "",
         "given": given(request),
@@ -58,21 +59,25 @@ def latest_request(state: s.RunState, plan: s.PlanVersion) -> s.Request | None:
 
 def covered(state: s.RunState, plan: s.PlanVersion) -> tuple[s.PlanStep, ...]:
     """The steps that approving would let happen: those whose effect does not stand already."""
-    return tuple(step for step in plan.plan.steps if _standing(state, step) is None)
+    return tuple(step for step in plan.plan.steps if not _done(state, step))
 
 
-def _standing(state: s.RunState, step: s.PlanStep) -> s.Effect | None:
+def _done(state: s.RunState, step: s.PlanStep) -> str:
+    """The effect that stands already for the step, of this run or of an earlier one of its lineage; else nothing."""
     held = state.standing(step.system, step.operation_id)
-    return held if held and held.status is s.EffectStatus.CONFIRMED else None
+    if held and held.status is s.EffectStatus.CONFIRMED:
+        return f"E-{held.number}"
+    before = state.inherited_by(step.system, step.operation_id)
+    return f"E-{before.effect} ({before.run})" if before else ""
 
 
 def left_out(state: s.RunState, plan: s.PlanVersion) -> list[Context]:
     """The steps that nothing will be sent for, each with why."""
     found = []
     for step in plan.plan.steps:
-        if held := _standing(state, step):
+        if held := _done(state, step):
             reason = _("It is done already: %(effect)s is confirmed and is never sent again.")
-            found.append({"step": step.title, "reason": reason % {"effect": f"E-{held.number}"}})
+            found.append({"step": step.title, "reason": reason % {"effect": held}})
     return found
 
 

@@ -18,7 +18,7 @@ from runs.pages.run_page import Reader, heading
 from runs.pages.who import why_not
 
 Context = dict[str, Any]
-DECIDABLE = (Decision.RESUME, Decision.RETRY, Decision.REPLAN)
+DECIDABLE = (Decision.RESUME, Decision.RETRY, Decision.REPLAN, Decision.RESTART)
 
 
 def stop(run: Run, state: s.RunState, reader: Reader) -> Context:

@@ -106,6 +106,10 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("Your decision was recorded: the agent makes another plan."),
         _("Nothing is sent before that plan is approved."),
     ),
+    "restart": lambda: (
+        _("This run was closed and restarted as a new one."),
+        _("The new run begins with planning. No approval was taken over."),
+    ),
     "cancel": lambda: (
         _("The end of the run was asked for."),
         _("No new effect starts. What is in flight or unknown is settled first; nothing done is undone."),

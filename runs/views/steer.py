@@ -140,9 +140,13 @@ def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
         return
     _same_subject(request, page)
     note = request.POST.get("note", "").strip()
-    actions.decide_run(
-        person=person, run_id=page.run.pk, decision=Decision(choice), note=note, submission=submission
-    )
+    if choice == Decision.RESTART.value:
+        actions.restart_run(person=person, run_id=page.run.pk, note=note, submission=submission)
+    else:
+        decision = Decision(choice)
+        actions.decide_run(
+            person=person, run_id=page.run.pk, decision=decision, note=note, submission=submission
+        )
 
 
 def _renew(request: HttpRequest, page: Opened, submission: UUID) -> None:

@@ -147,3 +147,20 @@ def test_one_who_may_only_look_and_a_stranger(house: House, world: World, sign_i
     assert sign_in(house.stranger).post(f"/runs/{run.pk}/{page}/", sent).status_code == 404
     assert load(run.pk).seq == before
     assert Attempt.objects.get().person == house.viewer
+
+
+def test_a_restart_closes_the_run_and_leads_on(house: House, world: World, sign_in: SignIn) -> None:
+    run, client = refused_call(house, world), sign_in(house.operator)
+    sent = {**form(client, run, "decide"), "choice": "restart", "note": "begin again"}
+
+    first = client.post(f"/runs/{run.pk}/decide/", sent)
+    second = client.post(f"/runs/{run.pk}/decide/", sent)
+
+    assert first["Location"] == second["Location"]
+    successor = load(run.pk).successor
+    page = read(client.get(first["Location"]))
+    assert "closed and restarted as a new one" in page.part("result").text
+    assert page.part("next-safe-action").one("a").attrs["href"] == f"/runs/{successor}/"
+    assert Run.objects.count() == 2
+    assert advance(Run.objects.get(pk=successor)).state is State.SUCCEEDED
+    assert world.times("pay:1042") == 1
