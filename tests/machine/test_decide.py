@@ -16,6 +16,7 @@ from tests.machine.lives import (
     OPERATOR,
     T0,
     WHOLE,
+    Life,
     answer,
     asked,
     executing,
@@ -271,6 +272,61 @@ def test_when_a_person_may_conclude_that_it_did_not_happen(
     if condition:
         with pytest.raises(decide.ConclusionRefused, match=condition):
             decide.concluded(life.state, 1, happened=False, asked_seq=ask.seq, note="", now=life.at)
+
+
+def _attested(life: Life, person: str, *, happened: bool = False) -> None:
+    reference = "ref-1" if happened else ""
+    life.take(
+        *decide.attested(
+            life.state,
+            1,
+            happened=happened,
+            reference=reference,
+            how="I rang them",
+            person=person,
+            now=life.at,
+        )
+    )
+
+
+def test_it_takes_two_people_where_the_effect_cannot_be_undone() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    _attested(life, "anna")
+    assert life.effect.status is s.EffectStatus.UNKNOWN
+    with pytest.raises(decide.ConclusionRefused, match="second_person"):
+        _attested(life, "anna")
+    _attested(life, "ben")
+    assert life.log[-1].event == e.AttestationAccepted(effect=1, happened=False, reference="")
+
+
+def test_two_people_who_say_different_things_settle_nothing() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    _attested(life, "anna", happened=True)
+    _attested(life, "ben", happened=False)
+    assert life.effect.status is s.EffectStatus.UNKNOWN
+
+
+def test_that_it_did_not_happen_is_not_said_before_it_is_settled() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE - timedelta(microseconds=1))
+    with pytest.raises(decide.ConclusionRefused, match="too_early"):
+        _attested(life, "anna")
+
+
+def test_a_statement_about_an_earlier_send_does_not_count_for_a_later_one() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    _attested(life, "anna")
+    life.take(*decide.asked_by_person(life.state, 1, answer(), evidence="[]"))
+    asked_at = life.effect.asks[-1].seq
+    life.take(
+        *decide.concluded(life.state, 1, happened=False, asked_seq=asked_at, note="", now=life.at),
+        by=OPERATOR,
+    )
+    life.take(e.RevalidationPassed(checks=()), *send(life))
+    life.take(*decide.found_open(life.state), *decide.human("effect_unknown")).after(WHOLE)
+    _attested(life, "ben")
+    assert life.effect.status is s.EffectStatus.UNKNOWN
+    _attested(life, "anna")
+    assert life.log[-1].event == e.AttestationAccepted(effect=1, happened=False, reference="")
 
 
 def test_nothing_is_concluded_from_an_answer_that_was_never_given() -> None:

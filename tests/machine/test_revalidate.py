@@ -138,6 +138,21 @@ def test_what_voids_the_plan_says_from_what_to_what(changed: dict[str, Any], wha
     assert life.state.requests[-1].status is s.RequestStatus.VOIDED
 
 
+@pytest.mark.parametrize("gone", ["approver", "time"])
+def test_nobody_is_asked_anew_about_a_plan_that_is_void_as_well(gone: str) -> None:
+    life = approved()
+    changed: dict[str, Any] = {"fresh": {READ: Fresh(value=SEEN, version="v2")}}
+    if gone == "time":
+        life.after(timedelta(hours=1))
+    else:
+        changed["approvers"] = (LOST,)
+    events = _revalidated(life, **changed)
+    assert [type(x) for x in events] == [e.RevalidationRefused, e.PlanVoided]
+    assert life.take(*events).state.state is s.State.PLANNING
+    causes = [c.what for c in life.state.plans[-1].voided]
+    assert causes == (["approvers", "approvers", "resources"] if gone == "approver" else ["resources"])
+
+
 def test_the_third_change_in_a_row_needs_a_person() -> None:
     life = approved()
     changed = {"fresh": {READ: Fresh(value=SEEN, version="v2")}}

@@ -81,10 +81,15 @@ def attested(
     if condition := _may_not_attest(effect, happened, reference, how, person, now):
         raise ConclusionRefused(condition)
     said = e.EffectAttested(effect=number, happened=happened, reference=reference, how=how, person=person)
-    agreeing = {a.person for a in effect.attestations if (a.happened, a.reference) == (happened, reference)}
+    agreeing = {a.person for a in _said(effect) if (a.happened, a.reference) == (happened, reference)}
     if len({*agreeing, person}) < attestations_needed(effect):
         return (said,)
     return said, e.AttestationAccepted(effect=number, happened=happened, reference=reference)
+
+
+def _said(effect: s.Effect) -> tuple[s.Attestation, ...]:
+    """The statements about the latest send: what was said of an earlier one says nothing about it."""
+    return tuple(a for a in effect.attestations if a.seq > effect.last_send.seq)
 
 
 def _may_not_attest(
@@ -96,7 +101,7 @@ def _may_not_attest(
         return "reference_missing"
     if not happened and now < effect.settled_at:
         return "too_early"
-    same = any(a.person == person and a.happened == happened for a in effect.attestations)
+    same = any(a.person == person and a.happened == happened for a in _said(effect))
     return "second_person" if same else ""
 
 

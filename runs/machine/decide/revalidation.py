@@ -21,6 +21,8 @@ _HUMAN_REASONS = {
     "authority": "authority_lost", "budget": "budget_exhausted",
 }  # fmt: skip
 _REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions"})
+#: The causes of a void plan: an approver who was lost is named too, where both came together.
+_VOIDS_PLAN = _REPLAN | {"approvers"}
 
 
 def revalidated(
@@ -50,6 +52,9 @@ def _follows(
         return (e.CancelBegan(),)
     if first.name == "effects":
         return found_open(state)
+    if any(c.name in _REPLAN and not c.unread for c in lost):
+        # Whoever is asked anew must not be asked about a plan that is not valid any more.
+        return _replan(state, lost)
     if first.name == "approval":
         return (e.ApprovalExpired(request=state.requests[-1].id, version=state.requests[-1].version),)
     if first.name == "approvers":
@@ -101,9 +106,9 @@ def _replan(state: s.RunState, lost: tuple[e.Check, ...]) -> Events:
     unread = next((c for c in lost if c.unread), None)
     if unread and not any(c.name == "resources" for c in lost):
         return human("observation_stale", subject=unread.subject, evidence=unread.now)
-    why = causes(lost, _REPLAN)
+    why = causes(lost, _VOIDS_PLAN)
     if state.replans + 1 >= REPLANS_IN_A_ROW:
-        changed = why[0]
+        changed = next(c for c in why if c.what in _REPLAN)
         evidence = f"{changed.was} -> {changed.now}"
         return human("resource_changed", subject=changed.subject, evidence=evidence)
     assert state.plan is not None

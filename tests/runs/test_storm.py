@@ -1,0 +1,246 @@
+"""Lives made by chance: faults, people and deaths in any order. Whatever happened, each effect happened once.
+
+A storm is a number, so that one that breaks something can be had again: `storm(number)`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from accounts.models import User
+from accounts.rights import Right, grant_right, withdraw_right
+from approvals.models import Request, Verdict
+from approvals.outcomes import ApprovalError
+from runs import actions, agents, engine, recovery
+from runs.clock import database_now
+from runs.ledger import load
+from runs.machine.decide import ConclusionRefused
+from runs.machine.safety import Action, next_safe_action
+from runs.machine.state import TERMINAL, RunState, State
+from runs.machine.transitions import Decision, Refused
+from runs.models import Run
+from tests.fixtures.clock import Clock
+from tests.outside import World
+from tests.people import House, assert_replays
+from tests.runs.invariants import assert_nothing_waits_for_nothing
+
+
+class Died(BaseException):
+    """The worker is gone: nothing in this process may catch it."""
+
+
+class Storm:
+    """One run (and its successors) in bad weather."""
+
+    def __init__(self, number: int, house: House, world: World, clock: Clock) -> None:
+        self.dice, self.order = random.Random(number), f"order-{number}"
+        self.house, self.world, self.clock = house, world, clock
+        self.run = house.start(self.order, self.dice.choice(["50.00", "250.00"]))
+        self.did: list[str] = []
+
+    @property
+    def state(self) -> RunState:
+        return load(self.run.pk)
+
+    def blow(self, moves: int) -> None:
+        for _ in range(moves):
+            move = self.dice.choice(self._moves())
+            self.did.append(move.__name__)
+            try:
+                move()
+            except (Refused, ConclusionRefused, ApprovalError):
+                self.did[-1] += " (refused)"
+            assert_replays(self.run)
+            assert_nothing_waits_for_nothing()
+
+    def _moves(self) -> list[Callable[[], None]]:
+        workers = [self.work] * 5 + [self.wait] * 3 + [self.die_before, self.die_after, self.die_after]
+        faults = [self.lose, self.refuse, self.silence, self.outage, self.change_order, self.unreadable]
+        people = [self.approve] * 3 + [self.reject, self.cancel, self.withdraw, self.renew]
+        return [
+            *workers,
+            *faults,
+            *people,
+            *[self.decide] * 3,
+            self.ask_and_conclude,
+            self.fair,
+            self.fair,
+            self.restart,
+        ]
+
+    def work(self) -> None:
+        engine.advance(self.run.pk)
+
+    def wait(self) -> None:
+        self.clock.move(timedelta(seconds=self.dice.choice([0.3, 1, 2.5, 4, 9])))
+
+    def _die(self, when: str) -> None:
+        def hook(now: str) -> None:
+            if now == when:
+                self.world.hook = None
+                raise Died
+
+        self.world.hook = hook
+        try:
+            self.work()
+        except Died:
+            # A process that is gone gives nothing back: the lease it had is still there.
+            Run.objects.filter(pk=self.run.pk).update(lease_until=database_now() + timedelta(seconds=2))
+        finally:
+            self.world.hook = None
+
+    def die_before(self) -> None:
+        self._die("before")
+
+    def die_after(self) -> None:
+        self._die("after")
+
+    def lose(self) -> None:
+        self.world.answers = ["lost"]
+
+    def refuse(self) -> None:
+        self.world.answers = ["refused"]
+
+    def silence(self) -> None:
+        self.world.answers = ["silent"]
+
+    def outage(self) -> None:
+        self.world.outage = "503"
+
+    def unreadable(self) -> None:
+        self.world.unreadable = "503"
+
+    def fair(self) -> None:
+        self.world.outage = self.world.unreadable = ""
+
+    def change_order(self) -> None:
+        self.world.versions[self.order] = f"v{self.dice.randrange(1000)}"
+
+    def approve(self) -> None:
+        self._verdict(Verdict.APPROVE)
+
+    def reject(self) -> None:
+        self._verdict(self.dice.choice([Verdict.REJECT, Verdict.ASK]))
+
+    def _verdict(self, verdict: Verdict) -> None:
+        if Request.objects.filter(subject__startswith=self.run.pk).exists():
+            self.house.decide(self.run, self._approver(), verdict)
+
+    def _approver(self) -> User:
+        return self.dice.choice([self.house.approver, self.house.second])
+
+    def withdraw(self) -> None:
+        person, now = self._approver(), database_now()
+        if not withdraw_right(
+            to=person, right=Right.APPROVE_PLANS, obj=self.house.agent, actor=None, now=now
+        ):
+            grant_right(to=person, right=Right.APPROVE_PLANS, obj=self.house.agent, actor=None, now=now)
+
+    def renew(self) -> None:
+        actions.renew_request(
+            person=self.house.operator, run_id=self.run.pk, request=uuid4(), submission=uuid4()
+        )
+
+    def cancel(self) -> None:
+        if self.dice.random() < 0.3:
+            self.house.cancel(self.run)
+
+    def decide(self) -> None:
+        action = next_safe_action(self.state)
+        if open_to := [
+            d for d in action.decisions if d in (Decision.RESUME, Decision.RETRY, Decision.REPLAN)
+        ]:
+            self.house.choose(self.run, self.dice.choice(open_to))
+
+    def restart(self) -> None:
+        if self.dice.random() < 0.4:
+            done = actions.restart_run(
+                person=self.house.operator, run_id=self.run.pk, note="anew", submission=uuid4()
+            )
+            self.run = Run.objects.get(pk=done.run)
+
+    def ask_and_conclude(self) -> None:
+        """An operator asks, and records what was said."""
+        for effect in self.state.open_effects:
+            tool = agents.registered()[("payer", "1")].writing(effect.tool)
+            said, evidence, _ = recovery.ask(effect, tool)
+            actions.record_answer(
+                person=self.house.operator, run_id=self.run.pk, effect=effect.number, answer=said,
+                evidence=evidence, submission=uuid4(),
+            )  # fmt: skip
+            ask = self.state.effects[effect.number].asks[-1]
+            actions.conclude_effect(
+                person=self.house.operator, run_id=self.run.pk, effect=effect.number,
+                happened=bool(ask.matches), asked=ask.seq, note="as it says", submission=uuid4(),
+            )  # fmt: skip
+
+    def calm(self) -> RunState:
+        """The weather is fair and everybody does what the page says; the run comes to its end."""
+        self.fair()
+        self.world.answers = []
+        for person in (self.house.approver, self.house.second):
+            grant_right(
+                to=person, right=Right.APPROVE_PLANS, obj=self.house.agent, actor=None, now=database_now()
+            )
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            self.work()
+            if self.state.state in TERMINAL:
+                return self.state
+            self._as_the_page_says()
+            if self.state.state is not State.APPROVED:
+                self.clock.move(timedelta(seconds=1))
+        raise AssertionError(f"no end: {self.state.state} {self.state.reasons}")
+
+    def _as_the_page_says(self) -> None:
+        try:
+            match self.state.state:
+                case State.WAITING_APPROVAL:
+                    if next_safe_action(self.state).action is Action.RENEW:
+                        self.renew()
+                    self.approve()
+                case State.NEEDS_HUMAN:
+                    self.ask_and_conclude()
+                    self.decide()
+                    if next_safe_action(self.state).action is Action.DECIDE:
+                        self.house.cancel(self.run)
+        except (Refused, ConclusionRefused, ApprovalError):
+            return
+
+    def once(self) -> None:
+        """Each operation was really done at most once, whatever round it took; and a success did all of it."""
+        for what in ("pay", "tell"):
+            times = sum(done.split("#")[0] == f"{what}:{self.order}" for done, _, _ in self.world.executed)
+            assert times <= 1, f"{what} was done {times} times"
+            if self.state.state is State.SUCCEEDED:
+                assert times == 1
+
+
+def storm(number: int, house: House, world: World, clock: Clock, *, moves: int = 25) -> None:
+    """One storm and the calm after it. What it did stands in the failure."""
+    blown = Storm(number, house, world, clock)
+    try:
+        blown.blow(moves)
+        blown.once()
+        blown.calm()
+        blown.once()
+        assert_replays(blown.run)
+    except Exception as error:
+        error.add_note(f"storm {number}: {blown.did}")
+        raise
+
+
+@pytest.mark.parametrize("first", range(0, 12, 4))
+def test_whatever_happens_each_effect_happens_once_and_each_run_ends(
+    house: House, world: World, clock: Clock, first: int
+) -> None:
+    for number in range(first, first + 4):
+        world.reset()
+        storm(number, house, world, clock)
+        assert_nothing_waits_for_nothing()
