@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from runs.machine.upcast import NoWay, upcast
+
 
 class ActorKind(StrEnum):
     """Who moved the run. Only a person counts as a person."""
@@ -550,9 +552,10 @@ class Recorded(msgspec.Struct, frozen=True):
 class UnknownEvent(Exception):
     """This build cannot read the event at `seq`: the run is refused, reading its pages still works."""
 
-    def __init__(self, seq: int, type_: str, version: int) -> None:
+    def __init__(self, seq: int, type_: str, version: int, why: str = "") -> None:
         self.seq, self.type, self.version = seq, type_, version
-        super().__init__(f"event {seq} is {type_} version {version}, which this build does not know")
+        why = why or "which this build does not know"
+        super().__init__(f"event {seq} is {type_} version {version}, {why}")
 
 
 _encoder = msgspec.json.Encoder(decimal_format="string")
@@ -567,8 +570,13 @@ def encode(event: Event) -> str:
 def decode(*, seq: int, type_: str, version: int, body: str) -> Event:
     """The event of a stored body. Raises UnknownEvent; msgspec.ValidationError where the body is damaged."""
     cls = TYPES.get(type_)
-    if cls is None or VERSIONS[cls] != version:
+    if cls is None or not 1 <= version <= VERSIONS[cls]:
         raise UnknownEvent(seq, type_, version)
+    if version < VERSIONS[cls]:
+        try:
+            body = upcast(body, type_=type_, version=version, to=VERSIONS[cls])
+        except NoWay as error:
+            raise UnknownEvent(seq, type_, version, error.why) from error
     return _decoders[type_].decode(body)
 
 
