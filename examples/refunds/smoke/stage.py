@@ -134,10 +134,10 @@ class Stage:
     # What happens to the workers.
 
     def kill_worker(self) -> None:
-        """SIGKILL for the whole group; the supervisor starts another."""
+        """SIGKILL for the whole group of one that works; the supervisor starts another."""
+        ask(self.home, "start", name="worker")
         ask(self.home, "kill", name="worker")
         self.say("    a worker was killed")
-        self.start_worker()
 
     def stop_worker(self) -> None:
         """Ask it to end, and start none."""

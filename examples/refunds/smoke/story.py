@@ -157,6 +157,8 @@ def begin_outage(stage: Stage, cast: Cast) -> None:
     stage.switch(outage="true")
     _held(stage, cast.outage, hold_after="1")
     stage.kill_worker()
+    stage.wait_state(cast.outage, "unknown", seconds=RECOVERED)
+    stage.say("   Another worker found it, and asks in vain.")
 
 
 def change_while_stopped(stage: Stage, cast: Cast) -> None:
