@@ -131,6 +131,12 @@ class Stage:
         counted: dict[str, int] = ledger["operations"]
         return counted
 
+    def refunds(self, order: str) -> list[dict[str, str]]:
+        """The refunds that the service made for an order, as it answers for them."""
+        found: Any = self.service.json("/payments/refunds", operation_id=f"refund:order-{order}")
+        answered: list[dict[str, str]] = found
+        return answered
+
     # What happens to the workers.
 
     def kill_worker(self) -> None:

@@ -136,10 +136,24 @@ def recovered(stage: Stage, cast: Cast) -> None:
     """Step 2: what was killed is done, with nobody's help."""
     for order in (cast.waiting, cast.executed, cast.not_called):
         stage.wait_state(order, "succeeded", seconds=RECOVERED)
-        effect = _effect(stage, order)
-        if effect.one("td", data_label="State").one("span").get("data-state") != "confirmed":
-            raise StoryFailed(f"order {order}: the refund is not confirmed: {effect.text}")
-        stage.say(f"   Order {order} recovered by itself, its receipt is there.")
+        _same_on_both_sides(stage, order)
+        stage.say(
+            f"   Order {order} recovered by itself, its receipt is there, its key the one it was sent with."
+        )
+
+
+def _same_on_both_sides(stage: Stage, order: str) -> None:
+    """The effect on the run's page is confirmed, with the id and the key that the service knows its one refund by."""
+    effect = _effect(stage, order)
+    refunds = stage.refunds(order)
+    if len(refunds) != 1:
+        raise StoryFailed(f"order {order}: the service made {len(refunds)} refunds")
+    state = effect.one("td", data_label="State").one("span").get("data-state")
+    shown = effect.text.replace(" ", "")
+    if state != "confirmed" or refunds[0]["id"] not in shown or refunds[0]["key"] not in shown:
+        raise StoryFailed(
+            f"order {order}: the page does not show {refunds[0]} as confirmed, but: {effect.text}"
+        )
 
 
 def _effect(stage: Stage, order: str) -> Node:
