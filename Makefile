@@ -9,7 +9,7 @@ PORT ?= 8000
 export PYTHON
 export UV
 
-.PHONY: help demo test check smoke bench logs demo-reset lock catalogues format clean base dev
+.PHONY: help demo test check smoke bench gates logs demo-reset lock catalogues format clean base dev
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):[a-z ]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ smoke: base  ## Play the whole story without a person, on a fresh installation o
 
 bench: base  ## Measure one durable step, and say whether it is fast enough
 	@HANDOFF_HOME=.handoff/bench HANDOFF_AGENTS=evals.agent:STEADY exec $(PY) manage.py up --fresh --servers --then "bench $(ARGS)"
+
+gates: base  ## Ask the launch gates, of a fresh installation and its database too
+	@HANDOFF_HOME=.handoff/gates exec $(PY) manage.py up --fresh --servers --then "check --tag gates"
 
 logs:  ## Follow the log files of the running installation
 	@ls .handoff/log/*.log >/dev/null 2>&1 || { echo "No logs yet: start something first, as make demo."; exit 1; }

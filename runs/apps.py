@@ -12,4 +12,4 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks."""
-        from runs import checks  # noqa: F401 - importing registers them
+        from runs import checks, gates  # noqa: F401 - importing registers them
