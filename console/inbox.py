@@ -24,7 +24,7 @@ from runs.access import agents_for, visible_runs
 from runs.clock import database_now
 from runs.models import CLOSED
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts
-from runs.views.frame import Context, console_page, number, person_of, shell, show
+from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
 
 log = structlog.get_logger(__name__)
 
@@ -56,9 +56,9 @@ class Asked:
         view = sent.get("view", "all")
         return cls(
             view=view if view in TABS or view == "any" else "all",
-            agent=sent.get("agent", ""),
+            agent=query_value(request, "agent"),
             risk=sent.get("risk", "") if sent.get("risk") in TIERS else "",
-            q=sent.get("q", "").strip().replace("\x00", ""),
+            q=query_value(request, "q"),
             mine=sent.get("mine") == "1" if "view" in sent else mine,
             page=number(sent.get("page")) or 1,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
@@ -15,12 +17,13 @@ from runs.pages import words
 from runs.pages.values import flat
 
 Row = dict[str, Any]
+Times = Mapping[int, datetime]  #: seq of an event -> its time
 _ORDER = ("unknown", "in_flight", "planned", "confirmed", "not_executed")
 
 
-def rows(state: s.RunState, mine: frozenset[Right]) -> list[Row]:
+def rows(state: s.RunState, mine: frozenset[Right], times: Times) -> list[Row]:
     """The `effects` of parts/effects.html: unknown first, then in flight, planned, confirmed (newest first)."""
-    sent = [row(state, effect, mine) for effect in state.effects.values()]
+    sent = [row(state, effect, mine, times) for effect in state.effects.values()]
     planned = [] if state.state in s.TERMINAL else _planned(state)
     sent += [_inherited(done, -place) for place, done in enumerate(state.inherited, 1)]
     order = {name: place for place, name in enumerate(_ORDER)}
@@ -34,8 +37,8 @@ def summary(found: list[Row]) -> str:
     return text % count
 
 
-def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right]) -> Row:
-    """One effect with its intent, sends and receipt."""
+def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Times) -> Row:
+    """One effect with its intent, sends and receipt. Only the mark of a blind tool tells when a call began."""
     run = state.identity.run
     receipt = effect.receipt
     is_open = effect.status in s.OPEN_EFFECT
@@ -53,7 +56,7 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right]) -> Row:
         "state": effect.status.value,
         "state_note": note(effect),
         "intent_at": effect.intent_at,
-        "sent_at": None,
+        "sent_at": times.get(effect.dispatched_seq or 0),
         "receipt_at": receipt.at if receipt else None,
         "receipt_ref": receipt.reference if receipt else None,
         "intent_seq": effect.intent_seq,

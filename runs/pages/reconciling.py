@@ -36,7 +36,10 @@ def context(
     last = latest(effect)
     return {
         "run": heading(run, state),
-        "effect": {**effects.row(state, effect, reader.mine), "last_network": _network(log, effect)},
+        "effect": {
+            **effects.row(state, effect, reader.mine, {r.seq: r.at for r in log}),
+            "last_network": _network(log, effect),
+        },
         "settled_at": effect.settled_at,
         "settled": reader.now >= effect.settled_at,
         **_asking(state, effect, reader, can_ask),

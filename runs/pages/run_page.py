@@ -85,7 +85,7 @@ def context(
     """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen."""
     events_url = reverse("run-events", args=[run.pk])
     action = next_action.shown(state, reader.mine)
-    ledger = effects.rows(state, reader.mine)
+    ledger = effects.rows(state, reader.mine, {r.seq: r.at for r in log})
     return {
         "run": heading(run, state),
         "inbox_url": reverse("inbox"),

@@ -16,7 +16,7 @@ from runs.ledger import chain_problem
 from runs.machine.events import TYPES
 from runs.models import Event, Run
 from runs.pages.values import indented
-from runs.views.frame import Context, console_page, number, person_of, shell, show
+from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
 from runs.views.pages import notices_of
 
 PAGE = 50
@@ -27,7 +27,7 @@ PAGE = 50
 def events(request: HttpRequest, run_id: str) -> HttpResponse:
     """A page of events, newest first; `?type=` filters, `?from=` begins at an event, `?format=json` gives all."""
     run = run_for(person_of(request), run_id)
-    type_ = request.GET.get("type", "")
+    type_ = query_value(request, "type")
     found = Event.objects.filter(run_id=run.pk).order_by("-seq")
     if type_:
         found = found.filter(type=type_)

@@ -85,6 +85,16 @@ def new_submission() -> str:
     return str(uuid4())
 
 
+def typed(request: HttpRequest, field: str) -> str:
+    """What a person typed into a field, without blanks around it; a NUL, which no database takes, is shown as lost."""
+    return request.POST.get(field, "").strip().replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def query_value(request: HttpRequest, name: str) -> str:
+    """A value of the address, as a database can look for it."""
+    return request.GET.get(name, "").strip().replace("\x00", "")
+
+
 def submission_of(request: HttpRequest) -> UUID | None:
     """The form's id as it came back; None where it is no id."""
     return uuid_of(request.POST.get("submission", ""))

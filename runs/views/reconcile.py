@@ -24,9 +24,10 @@ from runs.views.frame import (
     shell,
     show,
     submission_of,
+    typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
 from runs.views.results import result_of, to_run
 
 CHOICES = ("happened", "not_happened", "still_unknown")
@@ -102,6 +103,8 @@ def _conclude(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpRespo
     choice = request.POST.get("conclusion", "")
     if submission is None or choice not in CHOICES:
         raise FormWrong([{"field": "conclusion", "message": _("Choose what became of the effect.")}])
+    if too_long := longer(typed(request, "note"), "note"):
+        raise FormWrong(too_long)
     if actions.repeated(submission, person_of(request), "conclude"):
         return to_run(page.run.pk, submission)
     asked = _evidence(request, effect)
@@ -113,7 +116,7 @@ def _conclude(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpRespo
         raise ConclusionRefused("not_asked")
     actions.conclude_effect(
         person=person_of(request), run_id=page.run.pk, effect=effect.number, happened=choice == "happened",
-        asked=asked, note=request.POST.get("note", "").strip(), submission=submission,
+        asked=asked, note=typed(request, "note"), submission=submission,
     )  # fmt: skip
     return to_run(page.run.pk, submission)
 

@@ -44,6 +44,18 @@ class FormWrong(Exception):
         super().__init__("; ".join(error["message"] for error in errors))
 
 
+LONGEST_TEXT = 4000
+
+
+def longer(text: str, field: str) -> Errors:
+    """The error of a text that is too long to be read by the next person."""
+    if len(text) <= LONGEST_TEXT:
+        return []
+    facts = {"limit": LONGEST_TEXT, "length": len(text)}
+    message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
+    return [{"field": field, "message": message}]
+
+
 class Outdated(Exception):
     """The form was made for something that is not so any more; `saw` and `now` name it."""
 

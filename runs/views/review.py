@@ -26,9 +26,10 @@ from runs.views.frame import (
     shell,
     show,
     submission_of,
+    typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
 
 LEAST_REASON = 10
@@ -76,7 +77,7 @@ def _page(
 def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:
     sent = request.POST
     submission = submission_of(request)
-    verdict, reason = sent.get("decision", ""), sent.get("reason", "").strip()
+    verdict, reason = sent.get("decision", ""), typed(request, "reason")
     if submission is None or (errors := _errors(request, page, plan, submission)):
         raise FormWrong(errors if submission else _nothing_chosen())
     actions.decide_plan(
@@ -92,9 +93,11 @@ def _nothing_chosen() -> Errors:
 
 def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission: UUID) -> Errors:
     """What is missing in the form. The phrase is asked of approvals with a change that cannot be undone."""
-    verdict, reason = request.POST.get("decision", ""), request.POST.get("reason", "").strip()
+    verdict, reason = request.POST.get("decision", ""), typed(request, "reason")
     if verdict not in (Verdict.APPROVE, Verdict.REJECT, Verdict.ASK):
         return _nothing_chosen()
+    if too_long := longer(reason, "reason"):
+        return too_long
     if verdict != Verdict.APPROVE:
         return _short(reason)
     phrase = reviewing.phrase(page.state, plan)

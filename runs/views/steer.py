@@ -25,9 +25,10 @@ from runs.views.frame import (
     shell,
     show,
     submission_of,
+    typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
 
 LEAST_REASON = 10
@@ -98,6 +99,8 @@ def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:
     submission = submission_of(request)
     if submission is None:
         raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    if too_long := longer(typed(request, form.field), form.field):
+        raise FormWrong(too_long)
     form.act(request, page, submission)
     return to_run(page.run.pk, submission)
 
@@ -119,7 +122,7 @@ def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status
 
 def _cancel(request: HttpRequest, page: Opened, submission: UUID) -> None:
     run_for(person_of(request), page.run.pk, Right.CANCEL_RUNS)
-    note = request.POST.get("reason", "").strip()
+    note = typed(request, "reason")
     if len(note) < LEAST_REASON:
         raise FormWrong(_too_short())
     actions.cancel_run(person=person_of(request), run_id=page.run.pk, note=note, submission=submission)
@@ -139,7 +142,7 @@ def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
     if actions.repeated(submission, person, choice):
         return
     _same_subject(request, page)
-    note = request.POST.get("note", "").strip()
+    note = typed(request, "note")
     if choice == Decision.RESTART.value:
         actions.restart_run(person=person, run_id=page.run.pk, note=note, submission=submission)
     else:

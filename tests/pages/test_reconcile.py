@@ -170,3 +170,18 @@ def test_one_who_may_only_look_and_a_stranger(house: House, world: World, sign_i
     for method in (foreign.get, foreign.post):
         assert method(address(run)).status_code == 404
     assert load(run.pk).effects[1].status is EffectStatus.UNKNOWN
+
+
+def test_once_the_worker_gave_up_a_person_asks_and_the_run_goes_on(
+    house: House, world: World, sign_in: SignIn, clock: Clock
+) -> None:
+    run, client = stuck(house, world), sign_in(house.operator)
+    clock.move(timedelta(minutes=30))
+    assert advance(run).state is State.NEEDS_HUMAN
+    world.outage = ""
+
+    ask(client, run)
+    assert conclude(client, run, "happened")[0] == 302
+
+    assert advance(run).state is State.SUCCEEDED
+    assert world.times("pay:1042") == 1

@@ -1,0 +1,107 @@
+"""What nobody sends by accident: hostile texts, broken forms and addresses. Nothing of it is an error of ours."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from approvals.models import Attempt, Decision
+from runs.ledger import load
+from tests.outside import World
+from tests.pages.conftest import SignIn
+from tests.pages.reading import form_of, read
+from tests.pages.test_review import address, approval, form
+from tests.pages.test_run import stuck
+from tests.people import House
+
+HOSTILE = "<script>alert(1)</script>\u202e<img src=x onerror=alert(1)> \u200bשלום 重复"
+
+
+@pytest.mark.parametrize("reason", ["a NUL \x00 in the middle", HOSTILE, "x" * 4000])
+def test_any_text_can_be_a_reason(house: House, sign_in: SignIn, reason: str) -> None:
+    run, client = house.waiting(), sign_in(house.approver)
+
+    answer = client.post(address(run), {**form(client, run), "decision": "reject", "reason": reason})
+    page = client.get(f"/runs/{run.pk}/")
+
+    assert (answer.status_code, page.status_code) == (302, 200)
+    assert Decision.objects.get().reason == reason.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    html = page.content.decode()
+    assert "<script>alert" not in html and "<img src=x" not in html
+    assert "\u202e" not in html and ("U+202E" in html) == ("\u202e" in reason)
+
+
+def test_a_reason_has_an_end(house: House, sign_in: SignIn) -> None:
+    run, client = house.waiting(), sign_in(house.approver)
+
+    answer = client.post(address(run), {**form(client, run), "decision": "reject", "reason": "x" * 4001})
+
+    assert answer.status_code == 422
+    assert "Use at most 4000 characters" in read(answer).part("errors").text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"submission": "no id"}, {"submission": ""}, {"digest": ""}, {"digest": "x\x00"}, {"conditions": "y"},
+        {"run_seq": "-1"}, {"run_seq": "9" * 40}, {"decision": "take_back"}, {"decision": "\x00"},
+    ],
+)  # fmt: skip
+def test_a_broken_form_is_refused_or_does_no_harm(
+    house: House, sign_in: SignIn, changed: dict[str, str]
+) -> None:
+    run, client = house.waiting(), sign_in(house.approver)
+
+    status = client.post(address(run), {**approval(client, run), **changed}).status_code
+
+    harmless = set(changed) == {"run_seq"}
+    assert status == 302 if harmless else status in (409, 422)
+    assert Decision.objects.count() == (1 if harmless else 0)
+    assert Attempt.objects.count() == (0 if harmless else 1)
+
+
+def test_a_forms_id_is_good_for_one_person_and_one_thing(house: House, sign_in: SignIn) -> None:
+    first, second, client = house.waiting("1"), house.waiting("2"), sign_in(house.approver)
+    sent = {**form(client, first), "decision": "reject", "reason": "not this supplier"}
+    client.post(address(first), sent)
+
+    other = {
+        **form(client, second),
+        "decision": "reject",
+        "reason": "not this one",
+        "submission": sent["submission"],
+    }
+
+    assert client.post(address(second), other).status_code == 400
+    assert Decision.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "address_",
+    [
+        "/inbox/?view=%00&agent=%00&risk=x&q=%00&page=-1", "/inbox/?page=99999999999999999999",
+        "/inbox/notices/?since=no",
+        "/audit/?run=%00&page=0&action=%00", "/runs/{run}/?older=x&saw=9999999999999&done=%00",
+        "/runs/{run}/events/?type=%00&from=x", "/runs/{run}/notices/?seq=x", "/runs/{run}/plan/1/?base=77",
+        "/runs/{run}/handoff/?format=xml",
+    ],
+)  # fmt: skip
+def test_any_address_is_answered(house: House, sign_in: SignIn, address_: str) -> None:
+    run = house.waiting()
+
+    assert sign_in(house.operator).get(address_.format(run=run.pk)).status_code == 200
+
+
+def test_a_conclusion_about_another_effect_is_not_there(house: House, world: World, sign_in: SignIn) -> None:
+    run, client = stuck(house, world), sign_in(house.operator)
+    page = read(client.get(f"/runs/{run.pk}/effects/1/reconcile/"))
+    sent = {
+        **form_of(page, testid="conclusion-form").sends(),
+        "conclusion": "happened",
+        "submission": str(uuid4()),
+    }
+
+    assert client.post(f"/runs/{run.pk}/effects/2/reconcile/", sent).status_code == 404
+    assert client.post(f"/runs/{run.pk}/effects/1/reconcile/", {**sent, "intent_seq": "2"}).status_code == 409
+    assert load(run.pk).effects[1].receipt is None
