@@ -85,9 +85,7 @@ def requested(
     )  # fmt: skip
 
 
-def conditions(
-    plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime
-) -> str:
+def conditions(plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime) -> str:
     """The canonical text of all that an approval of the plan is bound to."""
     rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
     return canonical(
