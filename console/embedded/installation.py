@@ -18,7 +18,7 @@ from console.embedded.valkey import program as valkey_program
 from console.ports import listen
 
 MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
-DEMO_AGENTS = "examples.refunds.agent:REFUNDS"
+DEMO_AGENTS = "examples.refunds.agent:REFUNDS,examples.lives.agent:LIVES"
 
 
 @dataclass(frozen=True, kw_only=True)

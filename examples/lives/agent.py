@@ -1,0 +1,235 @@
+"""An agent whose runs each stop for one reason: a rehearsal for operators. The outside answers by arguments alone.
+
+Nothing is real here and nothing is kept between calls, so any worker can serve it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+
+from approvals.policy import ApprovalRule, Party, RulePolicy
+from runs.agents import Agent, Ask, Constraint, Decline, Plan, Promise, Proposal, Read, Step, View
+from runs.tools import (
+    Ambiguous,
+    Answer,
+    Arguments,
+    Call,
+    Executed,
+    Found,
+    Match,
+    Reading,
+    ReadingTool,
+    Refused,
+    Unreadable,
+    WritingTool,
+)
+
+ACCOUNT = "acct_rehearsal"
+
+
+class Mood(StrEnum):
+    """How the outside takes an order."""
+
+    FINE = "fine"
+    CAREFUL = "careful"  #: fine, and the policy wants a person's approval
+    REFUSES = "refuses"
+    CONTRADICTS = "contradicts"  #: loses its answer, and its record shows another amount
+    FALLS_SHORT = "falls_short"  #: does less than was ordered
+    RESTLESS = "restless"  #: the order changes whenever it is read
+
+
+class OrderArguments(Arguments):
+    """Which order, how the outside takes it, and until when it can be read ("" for ever)."""
+
+    order: str
+    mood: str
+    until: str
+
+
+class Look(ReadingTool):
+    """Reads an order."""
+
+    name = "look"
+    system = "rehearsal"
+    schema = OrderArguments
+    half_life = timedelta(minutes=10)
+
+    def read(self, arguments: Mapping[str, Any], *, timeout: timedelta) -> Reading:
+        """The order; at another version each time where it is restless."""
+        until = arguments["until"]
+        if until and datetime.now(UTC) > datetime.fromisoformat(until):
+            raise Unreadable(_("The orders cannot be read any more."))
+        version = f"v{time.time_ns()}" if arguments["mood"] == Mood.RESTLESS else "v1"
+        order = arguments["order"]
+        return Reading(value={"order": order, "version": version}, resource=f"order:{order}", version=version)
+
+
+class PayArguments(Arguments):
+    """How much, for which order, and how the outside takes it."""
+
+    order: str
+    amount: str
+    mood: str
+
+
+class Pay(WritingTool):
+    """Pays, or does what its mood says."""
+
+    name = "pay"
+    system = "rehearsal"
+    schema = PayArguments
+    reversible = False
+    queryable: ClassVar[bool] = True
+    idempotency_retention: ClassVar[timedelta | None] = timedelta(days=1)
+
+    @property
+    def account(self) -> str:
+        """The one account there is."""
+        return ACCOUNT
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        """One payment for each order."""
+        return f"{self.name}:{arguments['order']}"
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """Amount and order."""
+        return _("Pay %(amount)s EUR for order %(order)s") % arguments
+
+    def confirm_phrase(self, arguments: Mapping[str, Any]) -> str:
+        """Amount and order."""
+        return f"{arguments['amount']} {arguments['order']}"
+
+    def cost(self, arguments: Mapping[str, Any]) -> Decimal:
+        """The amount."""
+        return Decimal(arguments["amount"])
+
+    def call(self, call: Call) -> Answer:
+        """What the mood says."""
+        match call.arguments["mood"]:
+            case Mood.REFUSES:
+                return Refused(detail=_("The account is closed."), evidence={"error": "account_closed"})
+            case Mood.CONTRADICTS:
+                return Ambiguous(detail=_("The connection ended before an answer came."))
+        return Executed(reference=_reference(call), account=ACCOUNT, evidence=_record(call))
+
+    def query(self, call: Call) -> Found | Ambiguous:
+        """The outside has always done it, after its own fashion."""
+        shown = _record(call)
+        match = Match(
+            reference=_reference(call), operation_id=call.operation_id, key=call.key, account=ACCOUNT, final=True,
+            arguments=shown,
+        )  # fmt: skip
+        return Found(matches=(match,), account=ACCOUNT, evidence=[shown])
+
+    def postcondition(self, arguments: Mapping[str, Any], evidence: Any) -> str | None:
+        """The whole amount."""
+        shown = evidence[0] if isinstance(evidence, list) else evidence
+        if shown["amount"] == arguments["amount"]:
+            return None
+        facts = {"ordered": arguments["amount"], "paid": shown["amount"]}
+        return _("%(ordered)s EUR were ordered and %(paid)s EUR were paid.") % facts
+
+
+def _reference(call: Call) -> str:
+    return f"rehearsed-{call.key[:8]}"
+
+
+def _record(call: Call) -> dict[str, Any]:
+    """What the outside shows of a payment: less than was ordered, in two of the moods."""
+    less = call.arguments["mood"] in (Mood.CONTRADICTS, Mood.FALLS_SHORT)
+    return {"order": call.arguments["order"], "amount": "1.00" if less else call.arguments["amount"]}
+
+
+class Tell(Pay):
+    """Tells the supplier. Can be taken back."""
+
+    name = "tell"
+    reversible = True
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """Whom, about what."""
+        return _("Tell the supplier about order %(order)s") % arguments
+
+    def cost(self, arguments: Mapping[str, Any]) -> Decimal | None:  # type: ignore[override]
+        """Nothing."""
+        return None
+
+
+class Post(Pay):
+    """Posts a cheque: nobody can be asked whether it arrived, and a second one is a second payment."""
+
+    name = "post"
+    queryable = False
+    idempotency_retention = None
+
+    def call(self, call: Call) -> Answer:
+        """Whatever became of it."""
+        return Ambiguous(detail=_("The post office gave no receipt."))
+
+
+class Rehearsed:
+    """Proposes what leads to the reason that the input names; after advice from a person, a plan that works."""
+
+    def propose(self, view: View) -> Proposal:
+        """The next step of the rehearsal."""
+        wanted = view.input
+        if not view.advice and wanted["proposes"] == "question":
+            return Ask(question=_("Two suppliers have this name. Which one is meant?"))
+        if not view.advice and wanted["proposes"] == "nothing":
+            return Decline(reason=_("The order is not one that this agent may pay."))
+        mood = Mood.FINE.value if view.advice else str(wanted["mood"])
+        look = Read(tool="look", arguments=_order(view) | {"mood": mood, "until": str(wanted["until"])})
+        if view.observed("look", look.arguments) is None:
+            return look
+        return _plan(view, mood, look)
+
+
+def _order(view: View) -> dict[str, str]:
+    return {"order": str(view.input["order"])}
+
+
+def _plan(view: View, mood: str, look: Read) -> Plan:
+    order, tool = view.input["order"], str(view.input["tool"])
+    arguments = _order(view) | {"amount": str(view.input["amount"]), "mood": mood}
+    pay = Step(name=f"{tool}:{order}", tool=tool, arguments=arguments, rests_on=(look,))
+    tell = Step(name=f"tell:{order}", tool="tell", arguments=arguments | {"mood": Mood.FINE.value})
+    promised = _("Tell the supplier about order %(order)s.") % {"order": order}
+    told_first = not view.advice and view.input["proposes"] == "promise"
+    return Plan(
+        steps=(tell, pay) if told_first else (pay, tell),
+        promises=(Promise(text=promised, after=pay.name, by=tell.name),),
+        claim=_("Everything is in order."),
+    )
+
+
+LIVES = Agent(
+    name="lives",
+    version="1",
+    title="Rehearsal of stopped runs",
+    planner=Rehearsed(),
+    tools=(Look(), Pay(), Post(), Tell()),
+    policy=RulePolicy(
+        version="lives/1",
+        rules=(
+            ApprovalRule(
+                name="a careful payment",
+                applies=lambda step: step.arguments["mood"] == Mood.CAREFUL,
+                stands_for=timedelta(minutes=15),
+                not_by=frozenset({Party.PRINCIPAL, Party.CREATOR}),
+            ),
+        ),
+    ),
+    constraints=(
+        Constraint(
+            text="Nothing here is real.", source_kind="configuration", source_ref="examples.lives.agent",
+            source_version="1",
+        ),
+    ),
+)  # fmt: skip

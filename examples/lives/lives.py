@@ -1,0 +1,223 @@
+"""One run for each reason why a run can need a person: how each begins, and what people do until it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final, cast
+from uuid import uuid4
+
+from django.db import transaction
+
+from accounts.fence import fence_exclusive
+from accounts.models import Membership, User
+from approvals.models import Request, RequestState, Verdict
+from examples.lives.agent import LIVES, Mood
+from runs import actions, agents
+from runs.agents import Constraint
+from runs.clock import database_now
+from runs.models import CLOSED, Agent, Run
+
+READABLE_FOR: Final = timedelta(seconds=3)
+#: One more claim than a run may have without an event.
+CLAIMED: Final = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Who acts in the rehearsal: one starts and decides, one approves, one is about to leave."""
+
+    operator: User
+    approver: User
+    leaving: User
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """One reason: what the run is about, how it begins, and what happens once its plan waits for approval."""
+
+    goal: str
+    input: Mapping[str, object] = field(default_factory=dict)
+    begin: Callable[[Agent, People, Life, str], Run]
+    waiting: Callable[[Run, People], None] | None = None
+
+
+def _start(agent: Agent, people: People, life: Life, reason: str, **more: Any) -> Run:
+    """Start the run, once; what it stops for stands in its start key."""
+    given = {"order": reason, "amount": "50.00", "mood": Mood.FINE.value, "tool": "pay"}
+    given |= {"until": "", "proposes": "plan"}
+    return actions.start_run(
+        agent=agent, version=more.pop("version", LIVES.version), goal=life.goal, input=given | dict(life.input),
+        start_key=f"life of {reason}", creator=people.operator, principal=more.pop("principal", people.operator),
+        **more,
+    )  # fmt: skip
+
+
+@contextmanager
+def _registered(agent: agents.Agent) -> Iterator[None]:
+    """While it lasts this process has that agent, as an installation had before it was changed."""
+    known, key = cast(dict[tuple[str, str], agents.Agent], agents.registered()), (agent.name, agent.version)
+    now = known.get(key)
+    known[key] = agent
+    try:
+        yield
+    finally:
+        known.pop(key) if now is None else known.update({key: now})
+
+
+def _gone_version(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """Begun with a version that nobody has any more; what the sweep does after the grace is done at once."""
+    old = replace(LIVES, version="0")
+    with _registered(old):
+        run = _start(agent, people, life, reason, version=old.version, wake=False)
+    actions.stop_unserved(run_id=run.pk, version=old.version)
+    return run
+
+
+def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """Begun under a constraint that its source does not state any more."""
+    gone = Constraint(
+        text="Pay only orders that were delivered.", source_kind="configuration",
+        source_ref="examples.lives.agent", source_version="1",
+    )  # fmt: skip
+    with _registered(replace(LIVES, constraints=(*LIVES.constraints, gone))):
+        return _start(agent, people, life, reason)
+
+
+def _late(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    return _start(agent, people, life, reason, deadline=database_now())
+
+
+def _poor(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    return _start(agent, people, life, reason, budget=Decimal("1.00"))
+
+
+def _left(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """Begun for somebody who then leaves."""
+    with transaction.atomic():
+        run = _start(agent, people, life, reason, principal=people.leaving, wake=False)
+        fence_exclusive(agent.tenant_id)
+        Membership.objects.filter(user=people.leaving, tenant=agent.tenant).update(active=False)
+    return run
+
+
+def _claimed(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """As workers leave it that die with the run in hand, again and again."""
+    with transaction.atomic():
+        run = _start(agent, people, life, reason, wake=False)
+        Run.objects.filter(pk=run.pk).update(claims=CLAIMED)
+    return run
+
+
+def _fading(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """What it rests on can be read for a short while only."""
+    until = (datetime.now(UTC) + READABLE_FOR).isoformat()
+    return _start(agent, people, replace(life, input={**life.input, "until": until}), reason)
+
+
+def _decide(run: Run, people: People, verdict: Verdict, reason: str) -> None:
+    """The approver decides on the plan that waits."""
+    request = Request.objects.filter(subject__startswith=f"{run.pk}:", state=RequestState.PENDING).latest(
+        "opened_at"
+    )
+    actions.decide_plan(
+        person=people.approver, run_id=run.pk, version=int(request.subject.partition(":")[2]), verdict=verdict,
+        reason=reason, digest=request.digest, conditions_digest=request.conditions_digest, submission=uuid4(),
+    )  # fmt: skip
+
+
+def _approve(run: Run, people: People) -> None:
+    _decide(run, people, Verdict.APPROVE, "as agreed")
+
+
+def _reject(run: Run, people: People) -> None:
+    _decide(run, people, Verdict.REJECT, "The supplier was paid by hand.")
+
+
+def _approve_late(run: Run, people: People) -> None:
+    """Once what the plan rests on cannot be read any more."""
+    if datetime.now(UTC) > run.created_at + READABLE_FOR + timedelta(seconds=1):
+        _approve(run, people)
+
+
+def _approve_newer(run: Run, people: People) -> None:
+    """Once the row says that a version wrote it which nobody has yet."""
+    Run.objects.filter(pk=run.pk).update(schema_version=99)
+    _approve(run, people)
+
+
+def _approve_damaged(run: Run, people: People) -> None:
+    """The row does not agree any more with the log beside it."""
+    with transaction.atomic():
+        _approve(run, people)
+        Run.objects.filter(pk=run.pk).update(head=b"damaged")
+
+
+_CAREFUL: Final = {"mood": Mood.CAREFUL.value}
+LIFE: Final[dict[str, Life]] = {
+    "log_damaged": Life(
+        goal="A log that was damaged", input=_CAREFUL, begin=_start, waiting=_approve_damaged
+    ),
+    "effect_unknown": Life(goal="A cheque that nobody can ask about", input={"tool": "post"}, begin=_start),
+    "effect_conflict": Life(
+        goal="A payment that is recorded with another amount",
+        input={"mood": Mood.CONTRADICTS.value},
+        begin=_start,
+    ),
+    "schema_incompatible": Life(
+        goal="A run that a newer version wrote", input=_CAREFUL, begin=_start, waiting=_approve_newer
+    ),
+    "version_unavailable": Life(goal="A run that no worker serves", begin=_gone_version),
+    "deadline_passed": Life(goal="A payment that is too late", begin=_late),
+    "authority_lost": Life(goal="A payment for somebody who left", begin=_left),
+    "constraint_withdrawn": Life(goal="A payment under a constraint that is gone", begin=_gone_constraint),
+    "budget_exhausted": Life(goal="A payment beyond its budget", begin=_poor),
+    "resource_changed": Life(
+        goal="An order that never stands still", input={"mood": Mood.RESTLESS.value}, begin=_start
+    ),
+    "observation_stale": Life(
+        goal="An order that cannot be read any more", input=_CAREFUL, begin=_fading, waiting=_approve_late
+    ),
+    "postcondition_failed": Life(
+        goal="A payment that fell short", input={"mood": Mood.FALLS_SHORT.value}, begin=_start
+    ),
+    "tool_failed": Life(
+        goal="A payment that the bank refuses", input={"mood": Mood.REFUSES.value}, begin=_start
+    ),
+    "plan_rejected": Life(goal="A payment that was rejected", input=_CAREFUL, begin=_start, waiting=_reject),
+    "planner_refused": Life(
+        goal="An order that the agent may not pay", input={"proposes": "nothing"}, begin=_start
+    ),
+    "obligation_open": Life(
+        goal="A supplier who was told too early", input={"proposes": "promise"}, begin=_start
+    ),
+    "no_progress": Life(goal="A run that workers die of", begin=_claimed),
+    "asked": Life(goal="A supplier whose name is not unique", input={"proposes": "question"}, begin=_start),
+}
+
+
+def begin(agent: Agent, people: People) -> dict[str, Run]:
+    """Start each life, once: reason -> its run. Raises KeyError where the agent is not registered."""
+    return {reason: _begun(agent, people, life, reason) for reason, life in LIFE.items()}
+
+
+def _begun(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    try:
+        return life.begin(agent, people, life, reason)
+    except actions.AlreadyStarted as error:
+        return error.run
+
+
+def follow(runs: Mapping[str, Run], people: People) -> list[str]:
+    """Do what people do next, where a plan waits; the reasons whose runs are open and have not stopped for them."""
+    left = []
+    for reason, begun in runs.items():
+        run = Run.objects.get(pk=begun.pk)
+        if run.state == "waiting_approval" and (act := LIFE[reason].waiting):
+            act(run, people)
+        if run.state not in CLOSED and reason not in run.reasons:
+            left.append(reason)
+    return left

@@ -1,0 +1,62 @@
+"""The rehearsal: a run stops for each reason, each with its own next safe action, and each page says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from examples.lives.lives import LIFE, begin, follow
+from examples.lives.stage import stage
+from examples.refunds.demo.people import PEOPLE, VIEWER, make_house
+from runs import agents, engine
+from runs.ledger import load
+from runs.machine.safety import Action, next_safe_action
+from runs.machine.transitions import REASONS, allowed_decisions
+from runs.models import Run
+from runs.pages import words
+
+#: Reasons that no run of a healthy installation can show: the whole database has to be put back from a copy first.
+ELSEWHERE = {"history_lost"}
+
+
+@pytest.fixture
+def lives(live_db: object, settings: Settings) -> Iterator[dict[str, Run]]:
+    """Every life, moved by an engine until it stops."""
+    settings.HANDOFF_AGENTS = ["examples.lives.agent:LIVES"]
+    agents.registered.cache_clear()
+    refunds, people = make_house({who.username: f"password of {who.username}" for who in PEOPLE})
+    agent, who = stage(refunds, people)
+    runs = begin(agent, who)
+    end = time.monotonic() + 60
+    while (left := follow(runs, who)) and time.monotonic() < end:
+        for reason in left:
+            engine.advance(runs[reason].pk)
+        time.sleep(0.1)
+    assert left == []
+    assert [run.pk for run in begin(agent, who).values()] == [run.pk for run in runs.values()]
+    yield runs
+    agents.registered.cache_clear()
+
+
+def test_there_is_a_life_for_every_reason() -> None:
+    assert set(LIFE) == set(REASONS) - ELSEWHERE
+
+
+def test_each_stops_for_its_reason_with_its_own_next_safe_action(lives: dict[str, Run]) -> None:
+    client = Client()
+    client.login(username=VIEWER.username, password=f"password of {VIEWER.username}")
+    for reason, run in lives.items():
+        state = load(run.pk)
+        assert [r.code for r in state.reasons] == [reason]
+        action = next_safe_action(state)
+        assert action.reason == reason and action.decisions == allowed_decisions(state.reasons)
+        assert (action.action is Action.RECONCILE) is (reason in ("effect_unknown", "effect_conflict"))
+        page = client.get(f"/runs/{run.pk}/")
+        assert page.status_code == 200
+        assert words.sentence_case(words.reason(state.reasons[0])).split("%")[0] in page.content.decode(), (
+            reason
+        )
