@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from accounts.models import User
 from tests.runs.conftest import house, world
@@ -13,6 +16,12 @@ from tests.runs.conftest import house, world
 __all__ = ["house", "world"]
 
 SignIn = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def time_to_decide(settings: Settings) -> None:
+    """Requests stand long enough for a slow browser; tests of their end move the clock by a minute."""
+    settings.HANDOFF_DURATIONS = replace(settings.HANDOFF_DURATIONS, approval_stands=timedelta(seconds=50))
 
 
 @pytest.fixture
