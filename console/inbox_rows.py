@@ -64,7 +64,7 @@ def _row(run: Run, known: Known) -> Row:
         "url": reverse("run", args=[run.pk]),
         "agent": run.agent.title,
         "agent_version": run.agent_version,
-        "state": run.state,
+        "state": words.shown_state(run.state, run.reasons),
         "why": _why(run, known),
         "since": run.since,
     }

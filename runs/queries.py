@@ -108,8 +108,10 @@ def counts(runs: QuerySet[Any], views: dict[str, Q]) -> dict[str, int]:
 
 
 def waiting_count(person: User, now: datetime) -> int:
-    """How many runs wait for a person, of those that this one may see."""
-    return annotated(person, now).filter(VIEWS["all"]).count()
+    """How many runs the inbox lists for this person at first: for operators those that they can act on."""
+    waiting = annotated(person, now).filter(VIEWS["all"])
+    operates = agents_for(person, Right.OPERATE_RUNS).exists()
+    return (waiting.filter(actionable(person)) if operates else waiting).count()
 
 
 def doubts(run_ids: Sequence[str]) -> dict[str, list[Effect]]:

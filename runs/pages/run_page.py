@@ -41,7 +41,7 @@ def heading(run: Run, state: s.RunState) -> Context:
     return {
         "id": run.pk,
         "title": state.goal.text,
-        "state": state.state.value,
+        "state": words.shown_state(state.state.value, [reason.code for reason in state.reasons]),
         "state_note": _state_note(state),
         "seq": state.seq,
         "url": reverse("run", args=[run.pk]),

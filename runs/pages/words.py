@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -269,3 +270,8 @@ def binding(path: str) -> str:
     name, _bracket, index = name.partition("[")
     words = str(_BINDING.get(name, name))
     return f"{words} {rest or index.rstrip(']')}".strip()
+
+
+def shown_state(state: str, reasons: Iterable[str]) -> str:
+    """The state that a tag shows: a run that stopped over an unknown effect is first of all that."""
+    return "unknown" if state == "needs_human" and "effect_unknown" in reasons else state
