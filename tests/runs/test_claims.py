@@ -105,7 +105,7 @@ def test_each_claim_keeps_the_answer_of_the_rows_before_it(house: House, world: 
 
 def test_five_claims_without_an_event_need_a_person(house: House, world: World, clock: Clock) -> None:
     run = house.start()
-    for _ in range(recovery.CLAIMS_WITHOUT_EVENT):
+    for _ in range(5):
         assert recovery.claim(run.pk) is not None
         clock.move(timedelta(seconds=3))
 

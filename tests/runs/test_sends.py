@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connections
+from django.db import connections, transaction
 
 from accounts.models import Membership, User
 from accounts.rights import Right, grant_right, withdraw_right
@@ -25,6 +25,7 @@ from runs.machine.state import EffectStatus, RequestStatus, RunState, State
 from runs.machine.transitions import Decision, Refused
 from runs.models import Effect, Event, Run
 from tests import outside
+from tests.accounts.world import in_thread, wait_until, waiting_for_lock
 from tests.fixtures.clock import Clock
 from tests.machine.samples import SAMPLES
 from tests.outside import World
@@ -120,7 +121,7 @@ def test_a_run_acts_for_nobody_who_left(house: House, world: World, monkeypatch:
     assert advance(run).state is State.SUCCEEDED
 
 
-RACES = 300
+RACES = 200
 
 
 def test_no_send_commits_after_the_withdrawal_that_it_would_need(
@@ -165,6 +166,44 @@ def test_no_send_commits_after_the_withdrawal_that_it_would_need(
 
     assert lengths == seen
     assert 0 < won < RACES, f"one side always came first: {won}"
+
+
+def test_a_withdrawal_waits_for_the_send_under_way(house: House, world: World) -> None:
+    run = house.approved()
+    state, done = load(run.pk), list[int]()
+
+    def withdrawing() -> None:
+        withdraw(house, house.approver)
+        done.append(1)
+
+    with transaction.atomic():
+        _append_guarded(state, run)
+        thread = in_thread(withdrawing)
+        wait_until(waiting_for_lock)
+        assert done == []
+    thread.join(10)
+    assert done == [1]
+    assert _length(run) == state.seq + 1
+
+
+def test_a_send_that_waited_for_a_withdrawal_is_refused(house: House, world: World) -> None:
+    run = house.approved()
+    state, refused = load(run.pk), list[str]()
+
+    def sending() -> None:
+        try:
+            _append_guarded(state, run)
+        except SendRefused as error:
+            refused.append(error.check)
+
+    with transaction.atomic():
+        withdraw(house, house.approver)
+        thread = in_thread(sending)
+        wait_until(waiting_for_lock)
+        assert refused == []
+    thread.join(10)
+    assert refused == ["approvers"]
+    assert _length(run) == state.seq
 
 
 def _append_guarded(state: RunState, run: Run) -> RunState:
