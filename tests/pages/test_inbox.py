@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
+from django.db import OperationalError, connection
 from django.test import Client
 
 from accounts.rights import Right, withdraw_right
@@ -159,3 +161,28 @@ def test_the_poll_says_what_changed_and_else_nothing(house: House, sign_in: Sign
     assert (first.status_code, again.status_code, after.status_code) == (200, 304, 200)
     assert "1 run changed since you loaded this list." in read(after).text
     assert not [x for x in read(after).all() if x.tag in ("input", "select", "textarea", "button", "details")]
+
+
+def test_a_count_that_fails_is_a_dash_and_a_list_that_fails_says_so(house: House, sign_in: SignIn) -> None:
+    run, client = house.waiting(), sign_in(house.viewer)
+
+    with connection.execute_wrapper(_failing("FILTER")):
+        counted = read(client.get("/inbox/?view=all"))
+    with connection.execute_wrapper(_failing("ORDER BY", "LIMIT 50")):
+        listed = read(client.get("/inbox/?view=all"))
+
+    assert counted.one("span", id="count-all").text == "– count unavailable"
+    assert run.pk in counted.text
+    assert "The list could not be loaded at" in listed.text and "It is not empty." in listed.text
+    assert "Nothing needs a person." not in listed.text
+
+
+def _failing(*words: str) -> Any:
+    """Fails the statements that hold all these words."""
+
+    def wrapper(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if all(word in sql for word in words):
+            raise OperationalError("no such luck")
+        return execute(sql, params, many, context)
+
+    return wrapper
