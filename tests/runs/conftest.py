@@ -11,7 +11,7 @@ from pytest_django import Settings
 from runs import agents
 from runs.models import Run
 from tests.outside import WORLD, World
-from tests.people import House, assert_replays, build_house
+from tests.people import House, assert_replays, find_house
 from tests.runs.invariants import assert_nothing_waits_for_nothing
 from tests.runs.scripted import SCRIPT, Script
 
@@ -29,7 +29,7 @@ def world(settings: Settings) -> Iterator[World]:
 @pytest.fixture
 def house(live_db: object, world: World) -> Iterator[House]:
     """The people, the agent, and at the end the replay check on every run."""
-    yield build_house()
+    yield find_house()
     connection.close()  # a test may have ended it from outside
     assert_nothing_waits_for_nothing()
     for run in Run.objects.filter(seq__gt=0):
