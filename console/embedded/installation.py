@@ -13,7 +13,7 @@ from socket import socket
 from console.embedded.home import Home
 from console.embedded.postgres import Postgres
 from console.embedded.process import Child, Program
-from console.embedded.supervisor import Once, Step, Together
+from console.embedded.steps import Once, Step, Together
 from console.embedded.valkey import program as valkey_program
 from console.ports import listen
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from console.embedded.control import Answer, ControlSocket, Refused, Request
+from console.embedded.holding import end_leftovers, locked
 from console.embedded.home import Home
-from console.embedded.identity import Identity
 from console.embedded.postgres_programs import NoPostgres
-from console.embedded.process import Child, DidNotStart, Program, die_with_parent
+from console.embedded.process import Child, DidNotStart, die_with_parent
+from console.embedded.signals import ignore_signals, signals_interrupt
+from console.embedded.steps import Once, Step, Together
 
 Say = Callable[[str], None]
 
@@ -24,41 +25,10 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 # A process that lived this long has not failed to start.
 LIVED = 20.0
 TURN = 0.1
-POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class AlreadyRunning(Exception):
-    """Another supervisor has this home: use it, or stop it first."""
 
 
 def _say_nothing(_line: str) -> None:
     return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
-    """A step that is done when it ends: a command whose output the person sees, or a function."""
-
-    name: str
-    argv: Sequence[str] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    done: str = "done"
-    call: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Programs that need nothing of each other: they start at the same time."""
-
-    programs: Sequence[Program]
-    done: str = "run"
-
-    @property
-    def name(self) -> str:
-        return ", ".join(program.name for program in self.programs)
-
-
-Step = Together | Once
 
 
 @dataclass(slots=True)
@@ -265,60 +235,3 @@ def how(code: int | None) -> str:
     if code is not None and code < 0:
         return signal.Signals(-code).name
     return "killed" if code is None else f"code {code}"
-
-
-def end_leftovers(home: Home) -> None:
-    """End every process that a killed supervisor left in this home."""
-    for record in home.run.glob("*.json"):
-        if left := Identity.read(record):
-            left.end(by=signal.SIGINT, grace=10)
-        record.unlink()
-
-
-@contextmanager
-def locked(home: Home) -> Iterator[None]:
-    """Hold the home for as long as this process lives. Raises `AlreadyRunning` where another does."""
-    with (home.run / "lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            raise AlreadyRunning(
-                f"Process {lock.read().strip() or 'unknown'} runs in {home.root} already; "
-                "`manage.py ctl status` shows it, `manage.py ctl down` stops it"
-            ) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
-
-
-def held(home: Home) -> bool:
-    """True while a supervisor has this home."""
-    try:
-        with locked(home):
-            return False
-    except AlreadyRunning:
-        return True
-
-
-@contextmanager
-def signals_interrupt() -> Iterator[None]:
-    """Let every polite end be the same as Ctrl-C."""
-    before = {number: signal.signal(number, _interrupt) for number in POLITE}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    """Interrupt once: a terminal and `make` may both pass Ctrl-C on, and stopping has to come to its end."""
-    ignore_signals()
-    raise KeyboardInterrupt
-
-
-def ignore_signals() -> None:
-    for number in POLITE:
-        signal.signal(number, signal.SIG_IGN)

@@ -9,9 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from console.embedded.control import Answer, NotRunning, Refused, ask
+from console.embedded.holding import held
 from console.embedded.home import Home
 from console.embedded.identity import wait_until
-from console.embedded.supervisor import held
 
 
 class Command(BaseCommand):

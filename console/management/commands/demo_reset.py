@@ -10,9 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from console.embedded.control import NotRunning, ask
+from console.embedded.holding import AlreadyRunning, locked
 from console.embedded.home import Home
 from console.embedded.identity import wait_until
-from console.embedded.supervisor import AlreadyRunning, locked
 
 
 class Command(BaseCommand):

@@ -9,11 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from console.embedded.holding import AlreadyRunning
 from console.embedded.home import Home, NotOurFolder
 from console.embedded.installation import Installation
 from console.embedded.postgres_programs import NoPostgres
 from console.embedded.process import DidNotStart
-from console.embedded.supervisor import AlreadyRunning, Once, Supervisor
+from console.embedded.steps import Once
+from console.embedded.supervisor import Supervisor
 from console.embedded.valkey import NoValkey
 from console.ports import NoFreePort
 
