@@ -55,7 +55,11 @@ def agent(request: HttpRequest, name: str, version: str) -> HttpResponse:
     if known is None:
         raise Http404
     here = registered().get(key)
-    context: Context = {"agent": _row(key, known), "sections": sections(here) if here else []}
+    context: Context = {
+        "agent": _row(key, known),
+        "list_url": reverse("agents"),
+        "sections": sections(here) if here else [],
+    }
     return show(request, "console/agent.html", {**shell(request), **context})
 
 

@@ -656,6 +656,33 @@ REPLAY: Final[dict[str, Any]] = {
     ],
 }
 
+AGENT_ROW: Final[dict[str, Any]] = {
+    "name": "refunds",
+    "version": "1",
+    "title": f"Supplier refunds {HOSTILE}",
+    "url": "/agents/refunds/1/",
+    "registered": True,
+    "workers": ["worker-1@host", OVERLONG[:300]],
+    "open": 12,
+    "stuck": 2,
+    "runs_url": "/inbox/?view=any&agent=refunds",
+    "stuck_url": "/inbox/?view=needs_human&agent=refunds",
+    "note": "Runs of this version wait for a person, because no worker served it.",
+}
+AGENT_PAGE: Final[dict[str, Any]] = {
+    **SHELL,
+    "agent": AGENT_ROW,
+    "list_url": "/agents/",
+    "sections": [
+        {"key": "blind", "title": "Effects that can neither be asked nor sent again", "lines": ["None."]},
+        {
+            "key": "unmixed",
+            "title": "Versions that must not be mixed",
+            "lines": [f"tool:refund: {DIGEST}", HOSTILE],
+        },
+    ],
+}
+
 #: name -> (template, context)
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "run": ("runs/run.html", RUN_PAGE),
@@ -691,6 +718,12 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
     "replay": ("runs/replay.html", REPLAY),
+    "agents": (
+        "console/agents.html",
+        {**SHELL, "agents": [AGENT_ROW, {**AGENT_ROW, "workers": [], "stuck": 0}]},
+    ),
+    "agent": ("console/agent.html", AGENT_PAGE),
+    "agent-elsewhere": ("console/agent.html", {**AGENT_PAGE, "sections": []}),
     "review": ("runs/review.html", REVIEW),
     "review-wrong": ("runs/review.html", {**REVIEW, "errors": WRONG, "title_prefix": "Error:"}),
     "review-conflict": (
