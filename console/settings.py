@@ -150,7 +150,9 @@ LOGOUT_REDIRECT_URL = "/login/"
 
 # --- Language and time ---
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+# A language is offered once its catalogue is there: half a translation reads worse than none.
+_chinese = (BASE_DIR / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.mo").exists()
+LANGUAGES = [("en", _("English")), *([("zh-hans", _("Simplified Chinese"))] if _chinese else [])]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 TIME_ZONE = "UTC"

@@ -58,6 +58,12 @@ def test_the_page_says_what_is_known(
     assert response.headers["X-Request-Id"][:6] in page
 
 
+def test_a_page_is_in_one_language(db: None, client: Client) -> None:
+    """Without a catalogue, Django's own sentences would be in Chinese and ours in English."""
+    response = client.get("/login/", headers={"Accept-Language": "zh-hans"})
+    assert response.headers["Content-Language"] == "en"
+
+
 def test_a_failure_needs_no_database(client: Client) -> None:
     """The fixture `db` is not asked for, so any query would be refused."""
     assert client.get("/break").status_code == 500
