@@ -358,7 +358,11 @@ def sweep() -> int:
         if not outbox.wake(run_id=run_id, agent=agent, version=version):
             break
     for run_id, _, version in _due(served, served_ones=False, late=settings.HANDOFF_DURATIONS.version_grace):
-        actions.stop_unserved(run_id=run_id, version=version)
+        try:
+            actions.stop_unserved(run_id=run_id, version=version)
+        except LogUnreadable:
+            log.exception("the log cannot be reduced", extra={"run": run_id})
+            _leave_alone(run_id)
     _swept(len(due))
     return len(due)
 

@@ -88,5 +88,5 @@ def stop_unserved(*, run_id: str, version: str) -> None:
         if held or run.wake_at is None or run.wake_at > now or run.state in CLOSED:
             return
         state = load(run_id)
-        events = decide.human("version_unavailable", subject=run.agent.name, evidence=version)
+        events = decide.unserved(state, agent=run.agent.name, version=version)
         write(state, events, run=run, actor=SYSTEM, now=now)

@@ -247,6 +247,8 @@ def _for_approver(state: s.RunState) -> SafeAction:
 
 
 def _for_human(state: s.RunState) -> SafeAction:
+    if state.cancel_requested and not state.open_effects:
+        return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
     reason = first_reason(state.reasons)
     decisions = allowed_decisions(state.reasons)
     if state.open_effects:

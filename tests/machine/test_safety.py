@@ -345,6 +345,14 @@ def test_an_unknown_effect_of_a_stopped_run_is_reconciled_first() -> None:
     assert {"send_again", "restart", "end"} <= set(action.not_safe)
 
 
+def test_a_cancel_that_nothing_holds_up_any_more_is_the_workers() -> None:
+    life = unknown().take(*decide.human("no_progress"))
+    life.take(*decide.cancel(life.state, note=""))
+    assert next_safe_action(life.state).action is Action.RECONCILE
+    life.take(*receipt(life))
+    assert next_safe_action(life.state).action is Action.FINISH_CANCEL
+
+
 def test_an_expired_request_is_renewed() -> None:
     life = waiting().after(timedelta(hours=1))
     life.take(*decide.expired(life.state, life.at))

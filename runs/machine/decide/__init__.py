@@ -25,6 +25,7 @@ from runs.machine.decide.people import (
     finish_cancel,
     inherited,
     restarted,
+    unserved,
 )
 from runs.machine.decide.plans import (
     Requirement,
@@ -82,4 +83,5 @@ __all__ = [
     "resend_unknown",
     "restarted",
     "revalidated",
+    "unserved",
 ]

@@ -8,7 +8,8 @@ from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
-from runs.machine.decide.common import Events
+from runs.machine.decide.common import Events, human
+from runs.machine.decide.sends import found_open
 from runs.machine.transitions import Decision, Refused, allowed_decisions, allows
 
 
@@ -136,6 +137,17 @@ def cancel(state: s.RunState, *, note: str) -> Events:
 def begin_cancel(state: s.RunState) -> Events:
     """The safe point: nothing is in flight or unknown."""
     return (e.CancelBegan(),) if allows(state.state, e.CancelBegan) and not state.open_effects else ()
+
+
+def unserved(state: s.RunState, *, agent: str, version: str) -> Events:
+    """No worker has the run's code. A cancel needs none and ends the run; else a person, who finds effects that were
+    left in flight as unknown.
+    """
+    if state.state is s.State.CANCELLING:
+        return finish_cancel(state)
+    if state.cancel_requested and (begun := begin_cancel(state)):
+        return *begun, *finish_cancel(state)
+    return *found_open(state), *human("version_unavailable", subject=agent, evidence=version)
 
 
 def finish_cancel(state: s.RunState) -> Events:
