@@ -28,36 +28,35 @@ LANGUAGE plpgsql AS $$
 DECLARE
   p_system text := p_guard->>'system';
   p_operation text := p_guard->>'operation_id';
+  p_lineage text := p_guard->>'lineage';
   p_principal uuid := p_guard->>'principal';
   p_request uuid := p_guard->>'request';
   held record;
   rests record;
   taken text;
 BEGIN
-  -- One statement, since each costs as much as what it reads.
-  SELECT r.state, r.digest, r.needed, r.expires_at <= handoff_now() AS expired,
-      CASE WHEN r.id IS NOT NULL THEN handoff_approvers_standing(p_tenant, ARRAY(SELECT d.person_id
-          FROM approvals_decision d WHERE d.request_id = r.id AND d.verdict = 'approve' AND d.needed),
-        r.codename, r.object_type_id, r.object_pk) END AS standing,
-      EXISTS (SELECT 1 FROM accounts_user u JOIN accounts_membership m ON m.user_id = u.id
-        WHERE u.id = p_principal AND u.is_active AND m.tenant_id = p_tenant AND m.active) AS principal
-    INTO rests FROM (VALUES (1)) AS always LEFT JOIN approvals_request r ON r.id = p_request;
+  -- Plain statements of one purpose each: PostgreSQL keeps their plans.
   IF p_request IS NOT NULL THEN
+    SELECT r.state, r.digest, r.needed, r.expires_at, r.codename, r.object_type_id, r.object_pk
+      INTO rests FROM approvals_request r WHERE r.id = p_request;
     IF rests.state IS DISTINCT FROM 'valid' OR rests.digest <> p_guard->>'digest' THEN
       RETURN jsonb_build_object('refused', 'approval', 'state', rests.state);
-    ELSIF rests.expired THEN
+    ELSIF rests.expires_at <= handoff_now() THEN
       RETURN jsonb_build_object('refused', 'expired');
-    ELSIF rests.standing < rests.needed THEN
+    ELSIF handoff_approvers_standing(p_tenant, ARRAY(SELECT d.person_id FROM approvals_decision d
+        WHERE d.request_id = p_request AND d.verdict = 'approve' AND d.needed),
+        rests.codename, rests.object_type_id, rests.object_pk) < rests.needed THEN
       RETURN jsonb_build_object('refused', 'approvers');
     END IF;
   END IF;
-  IF NOT rests.principal THEN
+  IF NOT EXISTS (SELECT 1 FROM accounts_user u JOIN accounts_membership m ON m.user_id = u.id
+      WHERE u.id = p_principal AND u.is_active AND m.tenant_id = p_tenant AND m.active) THEN
     RETURN jsonb_build_object('refused', 'authority');
   END IF;
   taken := pg_advisory_xact_lock(hashtextextended(p_tenant::text || ' ' || p_system || ' ' || p_operation, 0));
   SELECT run_id, number, status INTO held FROM runs_effect
     WHERE tenant_id = p_tenant AND system = p_system AND operation_id = p_operation
-      AND status IN ('in_flight', 'unknown', 'confirmed') AND lineage <> p_guard->>'lineage' LIMIT 1;
+      AND status IN ('in_flight', 'unknown', 'confirmed') AND lineage <> p_lineage LIMIT 1;
   IF FOUND THEN
     RETURN jsonb_build_object('refused', 'occupied', 'run', held.run_id, 'effect', held.number, 'status', held.status);
   END IF;
