@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +106,12 @@ class Home:
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
+
+    def leave(self) -> None:
+        """Remove a socket folder that stands outside the home, once nothing is in it any more."""
+        if self.root not in self.sockets.parents:
+            with suppress(OSError):
+                self.sockets.rmdir()
 
     def make(self) -> None:
         """Make the folders, private to this user. Raises `NotOurFolder` where one is another's."""

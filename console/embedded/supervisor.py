@@ -67,6 +67,7 @@ class Supervisor:
         self.home.make()
         with ExitStack() as stack:
             stack.enter_context(locked(self.home))
+            stack.callback(self.home.leave)
             if fresh:
                 end_leftovers(self.home)
                 self.home.forget()
