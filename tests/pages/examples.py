@@ -612,6 +612,23 @@ STOP: Final[dict[str, Any]] = {
     "submission": "sub_4",
 }
 
+DECIDE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "title": "How does this run go on?",
+    "why": ["The other system refused E-7: 403 after 0.1 s."],
+    "choices": [
+        {"value": "retry", "title": "Try again", "text": "The refused step is done again in a new round."},
+        {"value": "replan", "title": "Ask for another plan", "text": "The present plan ends."},
+    ],
+    "may_decide": True,
+    "subject": DIGEST,
+    "commit": "Record decision",
+    "values": {"note": HOSTILE},
+    "errors": [{"field": "choice", "message": "Choose how the run goes on."}],
+    "submission": "sub_6",
+}
+
 START: Final[dict[str, Any]] = {
     **SHELL,
     "agents": [{"name": "refunds", "label": "refunds v1"}],
@@ -745,6 +762,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "events": ("runs/events.html", EVENTS),
     "plan": ("runs/plan.html", PLAN),
     "stop": ("runs/stop.html", STOP),
+    "decide": ("runs/decide.html", DECIDE),
     "start": ("runs/start.html", START),
     "handoff": (
         "runs/handoff.html",
