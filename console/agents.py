@@ -39,10 +39,14 @@ class Known:
 
 @console_page
 @require_safe
-def agents(request: HttpRequest) -> HttpResponse:
-    """Every version of every agent that this person may see: registered here, served somewhere, or with open runs."""
-    person = person_of(request)
-    rows = [_row(key, known) for key, known in sorted(_known(person).items())]
+def agents(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Every version of every agent that this person may see, or of one of them: registered here, served, or with open
+    runs.
+    """
+    found = sorted(_known(person_of(request)).items())
+    rows = [_row(key, known) for key, known in found if name in ("", key[0])]
+    if name and not rows:
+        raise Http404
     return show(request, "console/agents.html", {**shell(request), "agents": rows})
 
 

@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("inbox/notices/", live.inbox_notices, name="inbox-notices"),
     path("runs/", inbox.all_runs, name="runs"),
     path("agents/", agents.agents, name="agents"),
+    path("agents/<str:name>/", agents.agents, name="agents"),
     path("agents/<str:name>/<str:version>/", agents.agent, name="agent"),
     path("audit/", audit.audit, name="audit"),
     *_pages("accounts.urls", "approvals.urls", "runs.urls", *_agents()),

@@ -34,6 +34,15 @@
     }, Math.max(50, spoke + 10000 - performance.now()));
   }
 
+  // ---- stepping through a log with the arrow keys, Home and End, while the stepper has the focus ---
+  document.getElementById("stepper")?.addEventListener("keydown", (event) => {
+    if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const link = all("[data-step]", event.currentTarget).find((step) => step.dataset.step === event.key);
+    if (!link) return;
+    event.preventDefault();
+    link.click();
+  });
+
   // ---- ages and countdowns -------------------------------------------------------------------------
   let lost = false;
   const warned = new Map();

@@ -65,7 +65,8 @@ def _links(found: Replay) -> Context:
 
 
 def _address(seq: int) -> str:
-    return f"?seq={seq}"
+    """With the stepper as its place on the page, so that its keys go on working."""
+    return f"?seq={seq}#stepper"
 
 
 def _jumps(steps: tuple[Step, ...]) -> list[Context]:

@@ -68,8 +68,10 @@ def test_runs_that_no_worker_serves_are_counted(house: House, old_run: Run, sign
 
 
 def test_what_does_not_exist_is_not_found(house: House, sign_in: SignIn) -> None:
-    for address in ("/agents/payer/7/", "/agents/nobody/1/"):
-        assert sign_in(house.viewer).get(address).status_code == 404
+    client = sign_in(house.viewer)
+    for address in ("/agents/payer/7/", "/agents/nobody/1/", "/agents/nobody/"):
+        assert client.get(address).status_code == 404
+    assert row(read(client.get("/agents/payer/")), "1")
 
 
 def test_without_the_right_there_is_nothing(house: House, sign_in: SignIn) -> None:
