@@ -136,7 +136,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         lineage=run.lineage, start_key=key,
         constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
-        inherited=decide.inherited(closed), rounds=dict(closed.rounds),
+        inherited=decide.inherited(closed), rounds=dict(closed.rounds), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
     )  # fmt: skip
     append(None, [event], actor=person_actor(person), now=now)

@@ -160,6 +160,9 @@ class RunStarted(Event, frozen=True, kw_only=True):
     obligations: tuple[Owed, ...] = ()
     inherited: tuple[Inherited, ...] = ()
     rounds: dict[str, int] = {}
+    #: operation -> the key under which an earlier run of the lineage sent it and was told that it did not happen. A
+    #: sender that was stopped may still come through under that key, so a later send goes out under the same.
+    keys: dict[str, str] = {}
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):

@@ -44,6 +44,7 @@ class Draft:
     effects: dict[int, s.Effect]
     done: dict[str, int]
     rounds: dict[str, int]
+    keys: dict[str, str]
     produced: dict[str, str]
     advice: tuple[str, ...]
     inherited: tuple[e.Inherited, ...]
@@ -82,7 +83,8 @@ class Draft:
 
     def _begin(self) -> None:
         """Fresh containers, never the shared defaults of the class."""
-        self.observations, self.effects, self.done, self.rounds, self.produced = {}, {}, {}, {}, {}
+        self.observations, self.effects, self.done, self.produced = {}, {}, {}, {}
+        self.rounds, self.keys = {}, {}
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
@@ -176,7 +178,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         for n, term in enumerate(event.constraints, 1)
     )
 
-    draft.inherited, draft.rounds = event.inherited, dict(event.rounds)
+    draft.inherited, draft.rounds, draft.keys = event.inherited, dict(event.rounds), dict(event.keys)
     draft.obligations = tuple(
         s.Obligation(
             number=n, text=owed.text, by=owed.by, opened_seq=recorded.seq, opened_at=recorded.at,

@@ -371,6 +371,7 @@ class RunState(Part, frozen=True, kw_only=True):
     effects: Mapping[int, Effect] = {}
     done: Mapping[str, int] = {}
     rounds: Mapping[str, int] = {}
+    keys: Mapping[str, str] = {}
     produced: Mapping[str, str] = {}
     advice: tuple[str, ...] = ()
     inherited: tuple[Inherited, ...] = ()

@@ -22,6 +22,7 @@ _ALL: tuple[e.Event, ...] = (
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
         input=e.raw('{"n":0.1}'), creator="p", principal="p", lineage="run_A", start_key="k",
         constraints=(e.Term(text="x", source_kind="policy", source_ref="r", source_version="1"),), deadline=T0,
+        keys={"bank pay:7": "0" * 64},
     ),
     e.ObservationRecorded(
         tool="look_up", arguments=e.raw("{}"), value=e.raw("[1]"), resource="order:7", version="v1", observed_at=T0,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -328,6 +329,27 @@ def test_an_older_holders_refusal_does_not_undo_what_a_later_send_did(
 
     assert load(run.pk).state is State.SUCCEEDED
     assert [k.contradicts for k in kept(run)] == [True]
+
+
+def test_a_successor_sends_under_the_key_that_a_stopped_sender_may_still_use(
+    house: House, world: World, clock: Clock
+) -> None:
+    """The outside said "not found", the run was restarted, the successor paid; then the old call comes through."""
+    run = house.approved()
+    held = _overtaken(world, run, clock, before_call=True)
+    wait_until(lambda: advance(run).state is State.WAITING_APPROVAL, within=timedelta(seconds=20))
+    old = load(run.pk).effects[1]
+    assert old.status is EffectStatus.NOT_EXECUTED
+    done = actions.restart_run(person=house.operator, run_id=run.pk, note="anew", submission=uuid4())
+    successor = Run.objects.get(pk=done.run)
+    advance(successor)
+    house.decide(successor, house.approver)
+    assert advance(successor).state is State.SUCCEEDED
+
+    held.agent.writing("pay").call(recovery.call_of(old, {}))
+
+    assert load(successor.pk).effects[1].key == old.key
+    assert world.times("pay:2000") == 1
 
 
 def test_a_late_receipt_moves_nothing_and_the_effect_is_reconciled(

@@ -24,6 +24,7 @@ from runs.machine.decide.people import (
     decided,
     finish_cancel,
     inherited,
+    keys_to_go_on,
     restarted,
     unserved,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "history",
     "human",
     "inherited",
+    "keys_to_go_on",
     "next_send",
     "occupied",
     "plan_document",

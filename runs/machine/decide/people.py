@@ -120,6 +120,19 @@ def inherited(state: s.RunState) -> tuple[e.Inherited, ...]:
     return (*state.inherited, *own)
 
 
+def keys_to_go_on(state: s.RunState) -> dict[str, str]:
+    """Operation -> key of what was sent in this lineage and did not happen, by what the outside or people said.
+
+    A call that was itself answered "no" is over; any other may still come through where its sender was stopped.
+    """
+    own = {
+        f"{x.system} {x.operation_id}": x.key
+        for x in state.effects.values()
+        if x.status is s.EffectStatus.NOT_EXECUTED and x.receipt and x.receipt.source not in ("call", "mark")
+    }
+    return {**state.keys, **own}
+
+
 def restarted(state: s.RunState, *, successor: str, note: str) -> Events:
     """The run closes and its successor goes on. Raises Refused where something is in flight or unknown."""
     if state.open_effects or not allows(state.state, e.RunRestarted):

@@ -66,7 +66,7 @@ def next_send(
     left = state.left((step,))
     if left is not None and left < 0:
         return human("budget_exhausted", subject=step.name, evidence=str(left))
-    key = idempotency_key(
+    key = state.keys.get(f"{step.system} {operation_id}") or idempotency_key(
         run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
     )
     intent = e.EffectIntended(
