@@ -148,6 +148,16 @@ def test_a_refused_call_is_done_again_only_in_a_new_round() -> None:
     assert event.key != life.effect.key
 
 
+def test_each_refusal_takes_another_round() -> None:
+    life = in_flight()
+    for round_ in (1, 2, 3):
+        life.take(*receipt(life, executed=False))
+        life.take(*decide.decided(life.state, Decision.RETRY, note=""))
+        life.take(*send(life))
+        assert life.effect.operation_id == f"pay:7#{round_}"
+    assert len({x.key for x in life.state.effects.values()}) == 4
+
+
 def test_resuming_without_a_new_round_sends_nothing() -> None:
     life = in_flight()
     life.take(*receipt(life, executed=False))
