@@ -110,10 +110,8 @@ def append(
     """Write the events and move the projection, in one statement; the new state is returned.
 
     `state` is what the decision was made on, None for the first event of a run whose row exists. A worker
-    gives its
-    `token`, and `lease` where the lease is to reach at least that far. Raises AppendRefused;
-    transitions.Refused
-    where the machine does not allow an event, before anything is sent.
+    gives its `token`, and `lease` where the lease is to reach at least that far. Raises AppendRefused;
+    transitions.Refused where the machine does not allow an event, before anything is sent.
     """
     at = max(now, state.at) if state else now
     new, states = _reduced(state, events, actor, at)

@@ -1,8 +1,8 @@
 """Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
 
 `Event` is the truth; every other table but `Claim`, `Submission`, `Worker` and `Sweep` is a projection of
-it and can be
-rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in the migrations.
+it and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in the
+migrations.
 """
 
 from __future__ import annotations

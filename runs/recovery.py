@@ -1,8 +1,7 @@
 """Claim, hold, release, sweep; and asking the outside what became of an effect.
 
 A claim is a lease with a fencing token. The token decides, not the lease's expiry: an older holder's
-decisions fail
-in the ledger, its evidence does not.
+decisions fail in the ledger, its evidence does not.
 """
 
 from __future__ import annotations

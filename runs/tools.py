@@ -1,9 +1,8 @@
 """The Tool protocol: what an adapter to one operation of one external system declares and answers.
 
 A reading tool changes nothing outside; its value becomes an observation. A writing tool makes an effect; it
-says
-what may be done when the outcome of a call is unknown. Tools are called by the engine and by recovery only,
-outside every transaction.
+says what may be done when the outcome of a call is unknown. Tools are called by the engine and by recovery
+only, outside every transaction.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 transaction.
 
 A person's action takes the fence and the run's lock, reads, decides, appends. What it is compared with is
-what it
-decides on (digest, effect, request); the run's bare seq never refuses it.
+what it decides on (digest, effect, request); the run's bare seq never refuses it.
 """
 
 from __future__ import annotations

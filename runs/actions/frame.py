@@ -41,8 +41,7 @@ def locked(person: User, run_id: str, right: Right) -> tuple[Run, s.RunState, da
     """Inside a transaction: the fence, the person's right, the run's row lock, its state, and the time.
 
     Raises access.RunNotFound, access.NotPermitted. Rights are read after the fence, so one that was removed
-    a moment
-    ago is gone.
+    a moment ago is gone.
     """
     run = access.run_for(person, run_id)
     fence_shared(run.tenant_id)

@@ -1,8 +1,8 @@
 """Canonical JSON, digests and idempotency keys.
 
 Digests are taken once, over the canonical text that is stored, and never made again from what a database
-gives
-back as JSON. Every digest names its algorithm, so that two algorithms can never be taken for each other.
+gives back as JSON. Every digest names its algorithm, so that two algorithms can never be taken for each
+other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One class per event: what happened to a run, past tense, with everything that reducing it needs.
 
 An event's body is stored as the text that `encode` made, digested once and never rewritten. The registry
-names
-each type and its version; a log with a type or version that this build lacks is refused with its seq.
+names each type and its version; a log with a type or version that this build lacks is refused with its seq.
 JSON values that come from outside (arguments, evidence) are kept as `Raw`: the very bytes.
 """
 

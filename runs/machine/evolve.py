@@ -1,8 +1,8 @@
 """state + event -> state, and its fold.
 
 `evolve` is pure: it works on a draft that nobody else sees. `reduce` folds a whole log into one draft. What
-an
-event does to the run's state is the table's; what it does to the parts is one small function per event type.
+an event does to the run's state is the table's; what it does to the parts is one small function per event
+type.
 """
 
 from __future__ import annotations

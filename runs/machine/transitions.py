@@ -1,8 +1,7 @@
 """The one table of allowed (state, event) -> state, and of what a person may decide in `needs_human`.
 
 A pair that the table lacks is refused and changes nothing. Evidence is never refused: where no pair fits
-it, it is
-kept by `EvidenceKept`, which every state takes.
+it, it is kept by `EvidenceKept`, which every state takes.
 """
 
 from __future__ import annotations
