@@ -130,6 +130,10 @@ CONDITIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy("the latest question got no answer."),
         gettext_lazy("Needed: an answer of the other system. Ask it again."),
     ),
+    "newer_answer": (
+        gettext_lazy("the other system has answered again since."),
+        gettext_lazy("Needed: a conclusion from its latest answer."),
+    ),
     "no_match": (
         gettext_lazy("the other system reports no record under this operation id."),
         gettext_lazy("Needed: an answer with one matching record."),

@@ -339,6 +339,26 @@ def test_a_statement_about_an_earlier_send_does_not_count_for_a_later_one() -> N
     assert life.log[-1].event == e.AttestationAccepted(effect=1, happened=False, reference="")
 
 
+@pytest.mark.parametrize("happened", [True, False])
+def test_an_answer_that_a_later_one_contradicts_is_no_ground(happened: bool) -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    found, nothing = answer(match(life)), answer()
+    for said in (found, nothing) if happened else (nothing, found):
+        life.take(*decide.asked_by_person(life.state, 1, said, evidence="[]"))
+    first, second = life.effect.asks
+    with pytest.raises(decide.ConclusionRefused):
+        decide.concluded(life.state, 1, happened=happened, asked_seq=first.seq, note="", now=life.at)
+    assert decide.concluded(life.state, 1, happened=not happened, asked_seq=second.seq, note="", now=life.at)
+
+
+def test_an_outage_later_takes_nothing_from_an_answer() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    for said in (answer(match(life)), answer(failure="503")):
+        life.take(*decide.asked_by_person(life.state, 1, said, evidence="[]"))
+    first = life.effect.asks[0]
+    assert decide.concluded(life.state, 1, happened=True, asked_seq=first.seq, note="", now=life.at)
+
+
 def test_nothing_is_concluded_from_an_answer_that_was_never_given() -> None:
     life = unknown().take(*decide.human("effect_unknown"))
     with pytest.raises(decide.ConclusionRefused, match="not_asked"):
@@ -364,3 +384,12 @@ def test_a_decision_is_refused_while_the_run_needs_nobody() -> None:
     with pytest.raises(Refused):
         decide.decided(executing().state, Decision.RESUME, note="")
     assert decide.decided(stopped("asked").state, Decision.REPLAN, note="yes")
+
+
+def test_a_conclusion_from_an_answer_that_a_newer_one_replaced_is_refused() -> None:
+    life = unknown().take(*decide.human("effect_unknown")).after(WHOLE)
+    life.take(*decide.asked_by_person(life.state, 1, answer(), evidence="[]"))
+    older = life.effect.asks[-1].seq
+    life.take(*decide.asked_by_person(life.state, 1, answer(match(life)), evidence="[]"))
+    with pytest.raises(decide.ConclusionRefused, match="newer_answer"):
+        decide.concluded(life.state, 1, happened=False, asked_seq=older, note="", now=life.at)

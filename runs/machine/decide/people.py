@@ -29,6 +29,8 @@ def conclusion_conditions(effect: s.Effect, ask: s.Ask | None, now: datetime) ->
     """
     if ask is None or ask.seq < effect.last_send.seq:
         return {"happened": "not_asked", "not_happened": "not_asked"}
+    if any(later.seq > ask.seq and later.failure is None for later in effect.asks):
+        return {"happened": "newer_answer", "not_happened": "newer_answer"}
     if ask.failure is not None:
         return {"happened": "no_answer", "not_happened": "no_answer"}
     return {"happened": _may_have_happened(effect, ask), "not_happened": _may_not_have(effect, ask)}
@@ -58,7 +60,10 @@ def concluded(
     if effect.status is not s.EffectStatus.UNKNOWN or not allows(state.state, e.EffectReconciled):
         raise Refused(state.state, "EffectReconciled")
     ask = next((a for a in effect.asks if a.seq == asked_seq), None)
-    condition = conclusion_conditions(effect, ask, now)["happened" if happened else "not_happened"]
+    latest = next((a for a in reversed(effect.asks) if a.failure is None), ask)
+    what = "happened" if happened else "not_happened"
+    # An answer that a later one contradicts is no ground: somebody else may have asked since this page was read.
+    condition = next(filter(None, (conclusion_conditions(effect, a, now)[what] for a in (ask, latest))), "")
     if condition or ask is None:
         raise ConclusionRefused(condition)
     reference = ask.matches[0].reference if happened else ""
