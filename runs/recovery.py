@@ -115,7 +115,7 @@ class Held:
                 self.clock.read()
             except (OperationalError, InterfaceError):
                 if self._was_stored():
-                    return None
+                    return self._still_last()
         return self._write(decider, self.token, lease, guard)
 
     def _write(
@@ -166,6 +166,12 @@ class Held:
         except (OperationalError, InterfaceError):
             log.warning("the database is still away", extra={"run": self.run.pk})
         return False
+
+    def _still_last(self) -> None:
+        """What was stored is acted on only where nothing came after it."""
+        after, events = self.tried
+        if self.state.seq != after + len(events):
+            raise RunChangedMeanwhile(self.run.pk)
 
     def _was_stored(self) -> bool:
         """The connection ended during an append: come back, and see whether it had been written by then."""

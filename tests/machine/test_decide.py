@@ -232,6 +232,15 @@ def test_cancel_waits_for_an_open_effect_and_is_not_taken_twice() -> None:
     assert life.log[-1].event == e.CancelBegan()
 
 
+def test_a_run_that_is_to_end_has_no_successor() -> None:
+    life = unknown().take(*decide.human("no_progress"))
+    life.take(*decide.cancel(life.state, note=""))
+    life.take(*receipt(life))
+    assert life.state.state is s.State.NEEDS_HUMAN
+    with pytest.raises(Refused):
+        decide.restarted(life.state, successor="run_B", note="")
+
+
 def test_an_open_obligation_keeps_a_run_from_succeeding() -> None:
     life = executing()
     with pytest.raises(Refused):

@@ -51,7 +51,7 @@ def test_every_open_state_has_a_way_out_and_one_that_ends_the_run(state: s.State
     assert allows(state, e.CancelRequested)
 
 
-@pytest.mark.parametrize("state", s.TERMINAL)
+@pytest.mark.parametrize("state", sorted(s.TERMINAL))
 def test_a_terminal_state_is_left_by_nothing(state: s.State) -> None:
     assert set(TABLE[state].values()) == {Move.SAME}
 

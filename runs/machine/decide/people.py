@@ -139,8 +139,10 @@ def keys_to_go_on(state: s.RunState) -> dict[str, str]:
 
 
 def restarted(state: s.RunState, *, successor: str, note: str) -> Events:
-    """The run closes and its successor goes on. Raises Refused where something is in flight or unknown."""
-    if state.open_effects or not allows(state.state, e.RunRestarted):
+    """The run closes and its successor goes on. Raises Refused where something is in flight or unknown, or where
+    a person asked for the end.
+    """
+    if state.open_effects or state.cancel_requested or not allows(state.state, e.RunRestarted):
         raise Refused(state.state, "RunRestarted")
     return (e.RunRestarted(successor=successor, note=note),)
 
