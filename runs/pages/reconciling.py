@@ -175,7 +175,9 @@ def _supports(effect: s.Effect, ask: s.Ask) -> str:
         return _("It happened (one final record with our key, account and arguments).")
     if not allowed["not_happened"]:
         return _("It did not happen (no record, heard after “not found” can be believed).")
-    return _("Nothing yet: %(why)s") % {"why": words.CONDITIONS[_failing(ask, allowed)][0]}
+    failing = _failing(ask, allowed)
+    text = _("Nothing any more: %(why)s") if failing == "newer_answer" else _("Nothing yet: %(why)s")
+    return text % {"why": words.CONDITIONS[failing][0]}
 
 
 def _failing(ask: s.Ask, conditions: Mapping[str, str]) -> str:
