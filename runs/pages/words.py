@@ -126,10 +126,6 @@ CONDITIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy("nobody has asked since the last send."),
         gettext_lazy("Needed: an answer of the other system. Ask it above."),
     ),
-    "newer_answer": (
-        gettext_lazy("a newer answer of the other system has replaced this one."),
-        gettext_lazy("Needed: a conclusion from the newest answer."),
-    ),
     "no_answer": (
         gettext_lazy("the latest question got no answer."),
         gettext_lazy("Needed: an answer of the other system. Ask it again."),
