@@ -112,7 +112,8 @@ class Pay(WritingTool):
             return Refused(detail="the bank says no", evidence={"error": "no"})
         if what == "silent":
             return Ambiguous(detail="timed out")
-        if not any(key == call.key for _, key, _ in WORLD.executed):
+        known = self.idempotency_retention and any(key == call.key for _, key, _ in WORLD.executed)
+        if not known:
             WORLD.executed.append((call.operation_id, call.key, dict(call.arguments)))
         if WORLD.hook:
             WORLD.hook("after")
