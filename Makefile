@@ -24,7 +24,7 @@ demo: base  ## Set everything up and run the product with demo data, until Ctrl-
 	@exec $(PY) manage.py up --demo --port $(PORT)
 
 test: dev  ## Set everything up and run the tests (ARGS="-k name", BROWSER=none)
-	@exec $(PY) -m pytest $(ARGS)
+	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: dev  ## Run every static check
 	@exec bin/check

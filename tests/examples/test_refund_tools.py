@@ -352,6 +352,6 @@ class TestLookup:
 
 def test_the_demo_orders_can_be_loaded_again_and_again(service: Outside) -> None:
     rows = read_orders(ORDERS.read_bytes())
-    assert load_orders(rows) == load_orders(rows) == 25
+    assert (load_orders(rows), load_orders(rows)) == (25, 0)
     reading = LookupOrder().read({"order": "1002"}, timeout=SECOND)
     assert (reading.value["supplier"], reading.version) == ("深圳市华强电子有限公司", "1")

@@ -54,6 +54,8 @@ class Do(WritingTool):
     reversible = True
     queryable = True
     idempotency_retention: ClassVar[timedelta | None] = HOUR
+    #: A slow machine is no reason to stop for a person.
+    patience: ClassVar[timedelta | None] = timedelta(minutes=2)
 
     @property
     def account(self) -> str:
@@ -75,7 +77,10 @@ class Do(WritingTool):
         return Executed(reference=answer.json()["reference"], account="matrix", evidence=answer.json())
 
     def query(self, call: Call) -> Found | Ambiguous:
-        answer = httpx.get(os.environ["MATRIX_URL"], params={"operation": call.operation_id}, timeout=1)
+        try:
+            answer = httpx.get(os.environ["MATRIX_URL"], params={"operation": call.operation_id}, timeout=1)
+        except httpx.HTTPError as error:
+            return Ambiguous(detail=type(error).__name__)
         matches = tuple(
             Match(
                 reference=f"ref-{x['operation']}", operation_id=x["operation"], key=x["key"] or None,
