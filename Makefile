@@ -9,7 +9,7 @@ PORT ?= 8000
 export PYTHON
 export UV
 
-.PHONY: help demo test check smoke bench gates logs demo-reset lock catalogues format clean base dev
+.PHONY: help demo test matrix check smoke bench gates logs demo-reset lock catalogues format clean base dev
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):[a-z ]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ demo: base  ## Set everything up and run the product with demo data, until Ctrl-
 
 test: dev  ## Set everything up and run the tests (ARGS="-k name", BROWSER=none)
 	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+
+matrix: dev  ## Kill a worker at every point, with every kind of tool and every outcome
+	@MATRIX=all exec $(PY) -m pytest tests/matrix $(ARGS)
 
 check: dev  ## Run every static check
 	@exec bin/check
