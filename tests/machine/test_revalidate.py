@@ -150,7 +150,7 @@ def test_nobody_is_asked_anew_about_a_plan_that_is_void_as_well(gone: str) -> No
     assert [type(x) for x in events] == [e.RevalidationRefused, e.PlanVoided]
     assert life.take(*events).state.state is s.State.PLANNING
     causes = [c.what for c in life.state.plans[-1].voided]
-    assert causes == (["approvers", "approvers", "resources"] if gone == "approver" else ["resources"])
+    assert causes == (["approvers", "resources"] if gone == "approver" else ["resources"])
 
 
 def test_the_third_change_in_a_row_needs_a_person() -> None:

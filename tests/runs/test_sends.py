@@ -88,6 +88,22 @@ def _first(work: Callable[[], object], then: Callable[..., Any]) -> Callable[...
     return both
 
 
+def test_a_plan_that_falls_with_its_approver_is_made_anew_and_not_asked_for_again(
+    house: House, world: World
+) -> None:
+    run = house.approved()
+    withdraw(house, house.approver)
+    world.versions["2000"] = "v2"
+
+    state = advance(run)
+
+    assert (state.state, len(state.plans)) == (State.WAITING_APPROVAL, 2)
+    assert [c.what for c in state.plans[0].voided][:2] == ["approvers", "resources"]
+    house.decide(run, house.second)
+    assert advance(run).state is State.SUCCEEDED
+    assert world.times("pay:2000") == 1
+
+
 def test_where_nobody_is_left_who_may_approve_a_person_is_needed(house: House, world: World) -> None:
     run = house.approved()
     withdraw(house, house.approver)

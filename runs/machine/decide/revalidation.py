@@ -106,7 +106,7 @@ def _replan(state: s.RunState, lost: tuple[e.Check, ...]) -> Events:
     unread = next((c for c in lost if c.unread), None)
     if unread and not any(c.name == "resources" for c in lost):
         return human("observation_stale", subject=unread.subject, evidence=unread.now)
-    why = causes(lost, _VOIDS_PLAN)
+    why = causes([c for c in lost if c.subject != "quorum"], _VOIDS_PLAN)
     if state.replans + 1 >= REPLANS_IN_A_ROW:
         changed = next(c for c in why if c.what in _REPLAN)
         evidence = f"{changed.was} -> {changed.now}"
