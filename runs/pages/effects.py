@@ -13,7 +13,7 @@ from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.events import Inherited
-from runs.pages import words
+from runs.pages import stated, words
 from runs.pages.values import flat
 
 Row = dict[str, Any]
@@ -40,7 +40,6 @@ def summary(found: list[Row]) -> str:
 def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Times) -> Row:
     """One effect with its intent, sends and receipt. Only the mark of a blind tool tells when a call began."""
     run = state.identity.run
-    receipt = effect.receipt
     is_open = effect.status in s.OPEN_EFFECT
     found = {
         "id": f"E-{effect.number}",
@@ -57,8 +56,7 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Time
         "state_note": note(effect),
         "intent_at": effect.intent_at,
         "sent_at": times.get(effect.dispatched_seq or 0),
-        "receipt_at": receipt.at if receipt else None,
-        "receipt_ref": receipt.reference if receipt else None,
+        **_settled(effect),
         "intent_seq": effect.intent_seq,
         "request_digest": effect.arguments_digest,
         "arguments": flat(effect.arguments),
@@ -69,9 +67,23 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Time
     return found
 
 
+def _settled(effect: s.Effect) -> Row:
+    """When and with which reference it was settled. What people stated is not called a receipt."""
+    receipt = effect.receipt
+    if stated.by(effect) and receipt:
+        named = {"receipt_ref": receipt.reference, "reference_name": _("reference, as stated")}
+        return {"receipt_at": None, "stated_at": receipt.at, **named}
+    return {
+        "receipt_at": receipt.at if receipt else None,
+        "receipt_ref": receipt.reference if receipt else None,
+    }
+
+
 def note(effect: s.Effect) -> str:
     """What is known beside the state: how it was settled, or what has been tried."""
     receipt = effect.receipt
+    if said := stated.sentence(effect):
+        return said
     if receipt and receipt.by_person:
         return _("Concluded by a person from the other system’s answer.")
     if receipt and receipt.failed:
@@ -109,6 +121,7 @@ def _inherited(done: Inherited, number: int) -> Row:
         "sent_at": None,
         "receipt_at": None,
         "receipt_ref": done.reference,
+        "reference_name": _("reference"),
         "arguments": flat(e.text_of(done.arguments)),
         "event_url": "",
     }

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from runs.machine import state as s
 from runs.machine.handoff import KEYS, Line, handoff
-from runs.pages import words
+from runs.pages import stated, words
 
 Shown = dict[str, Any]
 
@@ -89,6 +89,10 @@ def _last_confirmed(state: s.RunState, line: Line, action: Shown) -> Shown:
         "reference": effect.receipt.reference,
         "at": words.clock(effect.receipt.at),
     }
+    if names := stated.by(effect):
+        facts["names"] = names
+        text = _("%(effect)s %(title)s · stated by %(names)s, reference %(reference)s · %(at)s")
+        return {"text": text % facts}
     return {"text": _("%(effect)s %(title)s · receipt %(reference)s · %(at)s") % facts}
 
 

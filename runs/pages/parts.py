@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.machine import state as s
-from runs.pages import words
+from runs.pages import stated, words
 
 Row = dict[str, Any]
 AGEING = 70  # percent of the half-life from which an observation is called ageing
@@ -68,6 +68,7 @@ def constraints(state: s.RunState) -> list[Row]:
 
 def obligations(state: s.RunState) -> list[Row]:
     """The `obligations` of parts/obligations.html: open first."""
+    said = frozenset(x.receipt.seq for x in state.effects.values() if x.receipt and stated.by(x))
     kept = sorted(state.obligations, key=lambda o: (not o.open, o.number))
     return [
         {
@@ -75,13 +76,15 @@ def obligations(state: s.RunState) -> list[Row]:
             "text": o.text,
             "due_at": o.due_at,
             "opened_at": o.opened_at,
-            "state_note": _obligation_note(o),
+            "state_note": _obligation_note(o, said),
         }
         for o in kept
     ]
 
 
-def _obligation_note(owed: s.Obligation) -> str:
+def _obligation_note(owed: s.Obligation, said: frozenset[int]) -> str:
+    if owed.discharged_seq in said:
+        return _("discharged by what people stated, event %(seq)d") % {"seq": owed.discharged_seq}
     if not owed.open:
         return _("discharged by the receipt in event %(seq)d") % {"seq": owed.discharged_seq}
     if owed.handed_over:

@@ -15,7 +15,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide import conclusion_conditions
 from runs.models import Run
-from runs.pages import effects, words
+from runs.pages import effects, stated, words
 from runs.pages.run_page import Reader, heading
 from runs.pages.values import flat, indented
 from runs.pages.who import why_not
@@ -47,6 +47,7 @@ def context(
         **_concluding(state, effect, reader),
         "outcomes": outcomes(effect, last, reader.now),
         "evidence_seq": last.seq if last else "",
+        "page_url": reverse("effect-reconcile", args=[run.pk, effect.number]),
         "values": {},
         "errors": [],
     }
@@ -88,7 +89,7 @@ def _concluding(state: s.RunState, effect: s.Effect, reader: Reader) -> Context:
     if effect.status in (s.EffectStatus.CONFIRMED, s.EffectStatus.NOT_EXECUTED):
         return {"settled_already": settled_sentence(effect)}
     if effect.status is s.EffectStatus.IN_FLIGHT:
-        return {"settled_already": _("It is being sent now: nothing is in doubt yet.")}
+        return {"settled_already": settled_sentence(effect)}
     right = Right.RECONCILE_EFFECTS
     if right in reader.mine:
         return {"may_conclude": True}
@@ -103,10 +104,29 @@ def settled_sentence(effect: s.Effect) -> str:
         "seq": receipt.seq if receipt else 0,
         "at": words.clock(receipt.at) if receipt else "",
         "reference": receipt.reference if receipt else "",
+        "names": stated.by(effect),
     }
+    if facts["names"]:
+        return _stated_sentence(effect, facts)
+    if effect.status in s.OPEN_EFFECT:
+        return _("It is being sent now: nothing is in doubt yet.")
     if effect.status is s.EffectStatus.CONFIRMED:
         return _("%(effect)s is confirmed since %(at)s (event %(seq)d), receipt %(reference)s.") % facts
     return _("%(effect)s did not happen: recorded at %(at)s (event %(seq)d).") % facts
+
+
+def _stated_sentence(effect: s.Effect, facts: Mapping[str, Any]) -> str:
+    if effect.status is s.EffectStatus.CONFIRMED:
+        text = _(
+            "%(effect)s is confirmed since %(at)s (event %(seq)d), as stated by %(names)s, reference %(reference)s. "
+            "It is no answer of the other system."
+        )
+    else:
+        text = _(
+            "%(effect)s did not happen, as stated by %(names)s: recorded at %(at)s (event %(seq)d). "
+            "It is no answer of the other system."
+        )
+    return text % facts
 
 
 def _answers(log: Sequence[e.Recorded], effect: s.Effect) -> list[Context]:

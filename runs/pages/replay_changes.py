@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.machine import state as s
-from runs.pages import words
+from runs.pages import stated, words
 
 Line = dict[str, Any]
 
@@ -90,7 +90,9 @@ def _effect_parts(old: s.Effect, effect: s.Effect) -> Iterator[Line]:
     name = {"effect": f"E-{effect.number}", "number": len(effect.sends), "times": len(effect.asks)}
     if effect.receipt and effect.receipt != old.receipt:
         name["reference"] = effect.receipt.reference or "–"
-        yield _line("added", _("%(effect)s: receipt, reference %(reference)s") % name)
+        by_people = _("%(effect)s: settled by what people stated, reference %(reference)s")
+        text = by_people if stated.by(effect) else _("%(effect)s: receipt, reference %(reference)s")
+        yield _line("added", text % name)
     if len(effect.sends) > len(old.sends):
         yield _line("added", _("%(effect)s: send %(number)d under the same key") % name)
     if len(effect.asks) > len(old.asks):

@@ -184,7 +184,7 @@ def _dispatched(event: e.EffectDispatched) -> str:
 @_says(e.StepAnswered)
 def _step_answered(event: e.StepAnswered) -> str:
     facts = {"step": event.step, "run": event.run, "reference": event.reference}
-    return _("did not send “%(step)s”: %(run)s did it before, receipt %(reference)s") % facts
+    return _("did not send “%(step)s”: %(run)s did it before, reference %(reference)s") % facts
 
 
 @_says(e.EffectAttested)

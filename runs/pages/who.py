@@ -11,13 +11,15 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
 from runs.machine import state as s
-from runs.machine.events import CancelRequested
+from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
 from runs.pages import next_action, words
 
 Holders = Mapping[Right, Sequence[User]]
-ACTING = (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS)
+ACTING = (
+    Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS,
+)  # fmt: skip
 
 
 def rights_of(person: User, holders: Holders) -> frozenset[Right]:
@@ -37,6 +39,9 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         url = reverse("effect-reconcile", args=[run, effect.number])
         name = _("Reconcile %(effect)s") % {"effect": f"E-{effect.number}"}
         yield _line(name, url, Right.RECONCILE_EFFECTS, person, holders)
+        if effect.status is s.EffectStatus.UNKNOWN and allows(state.state, EffectAttested):
+            name = _("Attest %(effect)s") % {"effect": f"E-{effect.number}"}
+            yield _line(name, f"{url}#state-it", Right.ATTEST_EFFECTS, person, holders)
     if action.action is Action.REVIEW:
         yield _approve(state, person, holders)
     if action.action in (Action.RENEW, Action.DECIDE):

@@ -12,7 +12,7 @@ from runs import actions, agents, recovery
 from runs.access import run_for
 from runs.machine import state as s
 from runs.machine.decide import ConclusionRefused
-from runs.pages import reconciling, words
+from runs.pages import attesting, reconciling, words
 from runs.pages.conflict import conflict
 from runs.tools import WritingTool
 from runs.views.frame import (
@@ -38,9 +38,9 @@ CHOICES = ("happened", "not_happened", "still_unknown")
 def reconcile(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """GET shows what is known; POST records a conclusion from the newest answer."""
     page = opened(person_of(request), run_id)
-    found = _effect(page, effect)
+    found = effect_of(page, effect)
     if request.method != "POST":
-        return _page(request, page, found, {"result": _result(request, page, found)})
+        return reconcile_page(request, page, found, {"result": _result(request, page, found)})
     return attempt(
         request,
         _tried(request, page, found, "conclude"),
@@ -49,7 +49,8 @@ def reconcile(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     )
 
 
-def _effect(page: Opened, number: int) -> s.Effect:
+def effect_of(page: Opened, number: int) -> s.Effect:
+    """The effect of the address; 404 where the run has none of that number."""
     found = page.state.effects.get(number)
     if found is None:
         raise Http404
@@ -62,11 +63,13 @@ def _tool(page: Opened, effect: s.Effect) -> WritingTool | None:
     return agent.writing(effect.tool) if agent else None
 
 
-def _page(
+def reconcile_page(
     request: HttpRequest, page: Opened, effect: s.Effect, more: Context, *, status: int = 200
 ) -> HttpResponse:
+    """The page as it is now; `more` is what a sent form or its result adds."""
     can_ask = _tool(page, effect) is not None
     context = reconciling.context(page.run, page.log, page.state, effect, page.reader, can_ask=can_ask)
+    context |= attesting.context(page.state, effect, page.reader)
     if "ask" in context:
         context["ask"]["submission"] = new_submission()
     notices = notices_of(page.run.pk, page.state.seq)
@@ -74,7 +77,7 @@ def _page(
     return show(
         request,
         "runs/reconcile.html",
-        {**frame, **context, "submission": new_submission(), **more},
+        {**frame, **context, "submission": new_submission(), "attest_submission": new_submission(), **more},
         status=status,
     )
 
@@ -127,7 +130,7 @@ def _evidence(request: HttpRequest, effect: s.Effect) -> int | None:
     last = reconciling.latest(effect)
     now = (effect.intent_seq, last.seq if last else None)
     if saw != now:
-        raise Outdated(saw=_answer_name(saw[1]), now=_answer_name(now[1]))
+        raise Outdated(saw=answer_name(saw[1]), now=answer_name(now[1]))
     if effect.status is not s.EffectStatus.UNKNOWN:
         name = f"E-{effect.number}"
         unknown = _("%(effect)s, unknown outcome") % {"effect": name}
@@ -135,18 +138,19 @@ def _evidence(request: HttpRequest, effect: s.Effect) -> int | None:
     return saw[1]
 
 
-def _answer_name(seq: int | None) -> str:
+def answer_name(seq: int | None) -> str:
+    """An answer by its event, inside a sentence."""
     return _("the answer in event %(seq)d") % {"seq": seq} if seq else _("no answer yet")
 
 
 def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, status: int) -> HttpResponse:
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
-    effect = _effect(page, number_)
+    effect = effect_of(page, number_)
     values = {"note": request.POST.get("note", ""), "conclusion": request.POST.get("conclusion", "")}
     if status != 409:
         errors = error.errors if isinstance(error, FormWrong) else _condition(error, effect)
-        return _page(request, page, effect, {"values": values, "errors": errors}, status=status)
+        return reconcile_page(request, page, effect, {"values": values, "errors": errors}, status=status)
     since = number(request.POST.get("run_seq"))
     compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
     text = _("Your conclusion about E-%(number)d was not recorded and nothing was sent.") % {
@@ -154,7 +158,7 @@ def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, stat
     }
     panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-note")
     kept = {"values": {**values, "conclusion": ""}, "conflict": panel}
-    return _page(request, page, effect, kept, status=409)
+    return reconcile_page(request, page, effect, kept, status=409)
 
 
 def _condition(error: Refusal, effect: s.Effect) -> Errors:
@@ -171,7 +175,7 @@ def _condition(error: Refusal, effect: s.Effect) -> Errors:
 def ask(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """Ask the other system what became of the effect and store its answer. Sends nothing, concludes nothing."""
     page = opened(person_of(request), run_id)
-    found = _effect(page, effect)
+    found = effect_of(page, effect)
     return attempt(
         request,
         _tried(request, page, found, "ask"),

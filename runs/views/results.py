@@ -93,6 +93,13 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("Your conclusion was recorded."),
         _("The ledger below shows what is certain now. Nothing was sent by this."),
     ),
+    "attest": lambda: (
+        _("Your statement was recorded."),
+        _(
+            "It is kept with your name and is never shown as a receipt. Where the effect cannot be undone, it stays "
+            "unknown until a second person states the same."
+        ),
+    ),
     "renew": lambda: (_("Approval was asked for again."), _("Nothing is sent before it is given.")),
     "resume": lambda: (
         _("Your decision was recorded: the run goes on."),

@@ -25,11 +25,12 @@ ACT = {
     "plan-review": ("approver", "second"),
     "effect-reconcile": ("operator",),
     "effect-ask": ("operator",),
+    "effect-attest": (),
     "run-stop": ("operator",),
     "run-decide": ("operator",),
     "run-renew": ("operator",),
 }
-POST_ONLY = {"effect-ask"}
+POST_ONLY = {"effect-ask", "effect-attest"}
 OPEN = {"healthz", "readyz", "login", "logout", "home"}
 OWN = {"inbox", "inbox-notices", "runs", "audit", "agents"}
 INSIDERS = ("operator", "approver", "second", "viewer")
@@ -44,8 +45,8 @@ def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 
 def address(name: str, run: str) -> str:
-    more = {"plan": [1], "plan-review": [1], "effect-reconcile": [1], "effect-ask": [1]}
-    return reverse(name, args=[run, *more.get(name, [])])
+    one = {"plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest"}
+    return reverse(name, args=[run, *([1] if name in one else [])])
 
 
 @pytest.fixture

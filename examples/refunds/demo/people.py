@@ -32,10 +32,14 @@ OPERATOR = DemoPerson(
     role="operator",
     rights=(
         Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
+        Right.ATTEST_EFFECTS,
     ),
 )  # fmt: skip
 APPROVER = DemoPerson(
-    username="anton", name="Anton Weiss", role="approver", rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS)
+    username="anton",
+    name="Anton Weiss",
+    role="approver",
+    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.ATTEST_EFFECTS),
 )
 SECOND = DemoPerson(
     username="mei", name="林梅 Mei Lin", role="approver", rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS)
