@@ -109,8 +109,11 @@ def _resend(state: s.RunState, action: SafeAction) -> Sentences:
 
 
 def _reconcile(state: s.RunState, action: SafeAction) -> Sentences:
-    _effect, facts = _of(state, action)
-    do = _("Ask %(system)s what happened to effect %(id)s, and record what it answers.") % facts
+    effect, facts = _of(state, action)
+    if effect.terms.queryable:
+        do = _("Ask %(system)s what happened to effect %(id)s, and record what it answers.") % facts
+    else:
+        do = _("Find out what happened to effect %(id)s and state it: %(system)s cannot be asked.") % facts
     stopped = words.reason_with_evidence(first_reason(state.reasons))
     return do, _("%(sent)s %(stopped)s") % {"sent": _may_have_been_sent(facts), "stopped": stopped}, ""
 

@@ -71,8 +71,12 @@ def state(client: Client, run: Run, said: dict[str, str]) -> HttpResponse:
 
 
 def test_nothing_is_chosen_and_what_it_takes_is_said(house: House, run: Run, sign_in: SignIn) -> None:
-    part = page_of(sign_in(house.operator), run).part("attest")
+    client = sign_in(house.operator)
 
+    part = page_of(client, run).part("attest")
+    next_ = read(client.get(f"/runs/{run.pk}/")).part("next-safe-action").text
+
+    assert "Find out what happened to effect E-1 and state it: bank cannot be asked." in next_
     assert not [x for x in part.all("input", type="radio") if "checked" in x.attrs]
     assert "E-1 cannot be undone. It stays unknown until a second person states the same" in part.text
     assert "People who can: Second." in part.part("second-person").text
