@@ -250,7 +250,7 @@ def _for_human(state: s.RunState) -> SafeAction:
     if state.cancel_requested and not state.open_effects:
         return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
     reason = first_reason(state.reasons)
-    decisions = allowed_decisions(state.reasons)
+    decisions = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
     if state.open_effects:
         return SafeAction(
             action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=state.open_effects[0].number,

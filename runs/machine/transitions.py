@@ -165,12 +165,24 @@ def allows(state: State | None, event: type[e.Event]) -> bool:
     return event in TABLE[state]
 
 
-def allowed_decisions(reasons: tuple[e.Reason, ...]) -> tuple[Decision, ...]:
+#: `effect_conflict` with nothing open. A step whose operation another effect holds can be tried or planned anew; what
+#: contradicts an effect that is settled gives no safe way to go on.
+HELD_ELSEWHERE: Final = (Decision.RESUME, Decision.REPLAN, Decision.CANCEL)
+CONTRADICTED: Final = (Decision.CANCEL,)
+
+
+def allowed_decisions(reasons: tuple[e.Reason, ...], *, open_effects: bool = True) -> tuple[Decision, ...]:
     """Exactly the decisions that all the reasons allow, in the order of the first."""
     if not reasons:
         return ()
-    first, *rest = sorted((REASONS[r.code] for r in reasons), key=len)
+    first, *rest = sorted((_allowed_by(r, open_effects) for r in reasons), key=len)
     return tuple(d for d in first if all(d in others for others in rest))
+
+
+def _allowed_by(reason: e.Reason, open_effects: bool) -> tuple[Decision, ...]:
+    if reason.code != "effect_conflict" or open_effects:
+        return REASONS[reason.code]
+    return CONTRADICTED if reason.subject.startswith("E-") else HELD_ELSEWHERE
 
 
 def first_reason(reasons: tuple[e.Reason, ...]) -> e.Reason:

@@ -94,7 +94,8 @@ def subject(state: s.RunState) -> str:
 
 def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
     """All of runs/decide.html for a stopped run."""
-    allowed = [d for d in allowed_decisions(state.reasons) if d in DECIDABLE]
+    decisions = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
+    allowed = [d for d in decisions if d in DECIDABLE]
     stopped = state.state is s.State.NEEDS_HUMAN
     return {
         "run": heading(run, state),

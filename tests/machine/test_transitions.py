@@ -121,8 +121,23 @@ def test_without_reasons_nothing_may_be_decided() -> None:
 @pytest.mark.parametrize("decision", [Decision.RESUME, Decision.RETRY, Decision.REPLAN])
 def test_a_decision_that_the_reason_does_not_allow_is_refused(code: str, decision: Decision) -> None:
     state = stopped(code).state
-    if decision in REASONS[code]:
+    if decision in allowed_decisions(state.reasons, open_effects=bool(state.open_effects)):
         assert decide.decided(state, decision, note="go on")
     else:
         with pytest.raises(Refused):
             decide.decided(state, decision, note="go on")
+
+
+@pytest.mark.parametrize(
+    ("subject", "open_effects", "expected"),
+    [
+        ("pay:1042", False, {Decision.RESUME, Decision.REPLAN, Decision.CANCEL}),
+        ("E-1", False, {Decision.CANCEL}),
+        ("E-1", True, {Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL}),
+    ],
+)
+def test_a_conflict_offers_only_what_can_be_done(
+    subject: str, open_effects: bool, expected: set[Decision]
+) -> None:
+    reasons = (e.Reason(code="effect_conflict", subject=subject),)
+    assert set(allowed_decisions(reasons, open_effects=open_effects)) == expected

@@ -350,6 +350,22 @@ def test_two_runs_about_one_operation_send_once(house: House, world: World) -> N
     assert state.effects == {}
 
 
+def test_a_held_operation_is_tried_again_when_a_person_says_so_and_still_not_sent_twice(
+    house: House, world: World
+) -> None:
+    first, second = house.start(), house.start()
+    advance(first)
+    advance(second)
+
+    actions.decide_run(
+        person=house.operator, run_id=second.pk, decision=Decision.RESUME, note="", submission=uuid4()
+    )
+    state = advance(second)
+
+    assert codes(state) == ["effect_conflict"]
+    assert world.times("pay:1042") == 1
+
+
 @pytest.mark.parametrize("status", [EffectStatus.IN_FLIGHT, EffectStatus.UNKNOWN])
 def test_an_operation_that_is_open_elsewhere_is_not_sent(
     house: House, world: World, status: EffectStatus

@@ -177,7 +177,8 @@ def finish_cancel(state: s.RunState) -> Events:
 
 def decided(state: s.RunState, decision: Decision, *, note: str) -> Events:
     """A person's decision in `needs_human`: one that all reasons allow. Raises Refused for any other."""
-    if state.state is not s.State.NEEDS_HUMAN or decision not in allowed_decisions(state.reasons):
+    allowed = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
+    if state.state is not s.State.NEEDS_HUMAN or decision not in allowed:
         raise Refused(state.state, decision.value)
     match decision:
         case Decision.REPLAN:
