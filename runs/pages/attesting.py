@@ -111,16 +111,19 @@ def _second_person(effect: s.Effect, reader: Reader) -> str:
     """That one person is not enough, and who else there is; empty where one is."""
     if decide.attestations_needed(effect) < 2:
         return ""
-    others = [person for person in reader.holders[RIGHT] if person != reader.person]
+    said = {a.person for a in stated.counting(effect)}
+    others = [p for p in reader.holders[RIGHT] if p != reader.person and str(p.pk) not in said]
     nobody = _("Nobody else may do this now: ask the people who run this console.")
-    facts = {"effect": f"E-{effect.number}", "who": who_can(others) if others else nobody}
-    return (
-        _(
-            "%(effect)s cannot be undone. It stays unknown until a second person states the same, "
-            "with the same reference. %(who)s"
-        )
-        % facts
+    is_second = bool(said - {str(reader.person.pk)})
+    facts = {
+        "effect": f"E-{effect.number}",
+        "who": who_can(others) if others else "" if is_second else nobody,
+    }
+    text = _(
+        "%(effect)s cannot be undone. It stays unknown until a second person states the same, "
+        "with the same reference. %(who)s"
     )
+    return (text % facts).strip()
 
 
 def _choice(state: s.RunState, effect: s.Effect, reader: Reader, *, happened: bool) -> Context:

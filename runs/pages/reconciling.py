@@ -246,7 +246,10 @@ def _not_happened(facts: Mapping[str, str]) -> str:
 
 def _outcome(value: str, title: str, text: str, condition: str, effect: s.Effect) -> Context:
     found: Context = {"value": value, "title": title, "text": text, "available": not condition}
-    if condition:
+    if condition and not effect.terms.queryable:
+        found["why_not"] = _("%(system)s cannot be asked about this effect.") % {"system": effect.system}
+        found["needed"] = [_("Needed: the statement of a person, below.")]
+    elif condition:
         fails, needed = words.CONDITIONS[condition]
         settled = {"settled": words.clock(effect.settled_at)}
         found |= {"why_not": str(fails), "needed": [str(needed) % settled]}

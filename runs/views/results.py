@@ -96,8 +96,8 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
     "attest": lambda: (
         _("Your statement was recorded."),
         _(
-            "It is kept with your name and is never shown as a receipt. Where the effect cannot be undone, it stays "
-            "unknown until a second person states the same."
+            "It is kept with your name and is never shown as a receipt. Where the effect cannot be undone, "
+            "two people must state the same before it counts."
         ),
     ),
     "renew": lambda: (_("Approval was asked for again."), _("Nothing is sent before it is given.")),

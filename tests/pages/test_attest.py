@@ -77,6 +77,8 @@ def test_nothing_is_chosen_and_what_it_takes_is_said(house: House, run: Run, sig
     next_ = read(client.get(f"/runs/{run.pk}/")).part("next-safe-action").text
 
     assert "Find out what happened to effect E-1 and state it: bank cannot be asked." in next_
+    outcomes = page_of(client, run).part("outcomes").text
+    assert "bank cannot be asked about this effect. Needed: the statement of a person, below." in outcomes
     assert not [x for x in part.all("input", type="radio") if "checked" in x.attrs]
     assert "E-1 cannot be undone. It stays unknown until a second person states the same" in part.text
     assert "People who can: Second." in part.part("second-person").text
@@ -93,6 +95,7 @@ def test_a_second_person_settles_it_and_the_run_goes_on(
     assert load(run.pk).effects[1].status is EffectStatus.UNKNOWN
 
     part = page_of(sign_in(house.second), run).part("attest")
+    assert "People who can" not in part.part("second-person").text
     said = part.part("statement").text
     assert "Operator" in said and "slip 7" in said and "on the phone" in said
     assert "Stated, not an answer of the other system." in said
