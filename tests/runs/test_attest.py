@@ -69,6 +69,13 @@ def test_one_person_cannot_be_both(house: House, unknown: Run) -> None:
         attest(unknown, house.operator)
 
 
+def test_a_mistyped_reference_can_be_corrected(house: House, unknown: Run) -> None:
+    attest(unknown, house.operator, reference="slip 77")
+    assert attest(unknown, house.operator, reference="slip 7").effects[1].status is EffectStatus.UNKNOWN
+
+    assert attest(unknown, house.second, reference="slip 7").effects[1].status is EffectStatus.CONFIRMED
+
+
 def test_two_who_disagree_settle_nothing(house: House, unknown: Run) -> None:
     attest(unknown, house.operator, reference="slip 7")
     state = attest(unknown, house.second, reference="slip 8")

@@ -107,7 +107,8 @@ def _may_not_attest(
         return "reference_missing"
     if not happened and now < effect.settled_at:
         return "too_early"
-    same = any(a.person == person and a.happened == happened for a in _said(effect))
+    said = (person, happened, reference)  # with another reference it is a correction, and counts once all the same
+    same = any((a.person, a.happened, a.reference) == said for a in _said(effect))
     return "second_person" if same else ""
 
 
