@@ -9,10 +9,10 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -143,3 +143,22 @@ def pytest_report_header() -> str:
     if without_browser():
         return "browser: left out, because BROWSER=none"
     return f"browser: {how_to_get_chromium() or 'chromium'}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """What tests log may be no UTF-8, since they try what outside systems send; reports between processes are."""
+    data = yield
+    return {name: _utf8(value) for name, value in data.items()} if data else None
+
+
+def _utf8(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case dict():
+            return {_utf8(key): _utf8(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(_utf8(item) for item in value)
+        case _:
+            return value
