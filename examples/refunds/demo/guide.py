@@ -14,16 +14,17 @@ What to do (console: {console}, outside world: {outside}, commands in a second t
 
  1. Approve and reject. Sign in as {approver}: the inbox shows the plans from 100 EUR up. Approve some,
     reject one. A rejected run waits for the operator: sign in as {operator}, open it, "Other actions",
-    "Cancel the run".
+    "Cancel the run". A request stands for 15 minutes; after that {operator} asks for approval again.
  2. Kill a worker in the middle of a refund. On the outside world's page press "Execute the next refund and
-    hold its answer". Approve a plan. As soon as that page lists a held request:
+    hold its answer". Have this command ready, approve a plan, and press Enter as soon as that page lists a
+    held request (after five seconds the worker gives up waiting by itself, which comes to the same):
         {manage} ctl kill worker
     Nobody has to do anything: the run asks the service what became of the refund and goes on.
  3. The same in an outage. Press "The same, and refuse questions", approve a plan, kill the worker. After a
     minute the run stands first in the inbox. Press "End the outage", sign in as {operator}, open the run,
     press "Ask again" and record what the service answers.
  4. Change an order behind the plan. {manage} ctl stop worker
-    Press "Change" beside an order that waits, approve its plan, then:
+    Press "Change" beside an order that waits (leave the amount empty), approve its plan, then:
         {manage} ctl start worker
     The approval is voided, the run page says what changed, and a new version waits for review.
  5. Take the right from someone who approved.
