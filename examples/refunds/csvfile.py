@@ -84,7 +84,9 @@ class CsvRefused(Exception):
 
 def read_orders(data: bytes) -> tuple[OrderRow, ...]:
     """The orders of a file, in its order. Raises CsvRefused."""
-    records = _records(_text(data))
+    text = _text(data)
+    _refuse_semicolons(text)
+    records = _records(text)
     positions = _positions(records[0])
     rows = records[1:]
     if not rows:
@@ -105,6 +107,13 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
         raise CsvRefused([Problem(cause=_("The text is not UTF-8."), row=row)]) from error
+
+
+def _refuse_semicolons(text: str) -> None:
+    """Name the usual fault of a spreadsheet's export once, instead of each column that is missing for it."""
+    names = {name.strip(' "') for name in text.partition("\n")[0].rstrip("\r").split(";")}
+    if {*COLUMNS} <= names:
+        raise CsvRefused([Problem(cause=_("Columns are separated by semicolons; use commas."), row=1)])
 
 
 def _records(text: str) -> list[list[str]]:

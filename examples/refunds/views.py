@@ -28,7 +28,7 @@ from console.own_pages import (
 )
 from examples.refunds.agent import REFUNDS
 from examples.refunds.csvfile import COLUMNS, MAX_ROWS, CsvRefused
-from examples.refunds.starting import start_from_csv
+from examples.refunds.starting import Started, start_from_csv
 from runs.access import agents_for
 from runs.models import Agent
 
@@ -68,12 +68,16 @@ def _start(person: User, agent: Agent, data: bytes, submission: UUID) -> HttpRes
     try:
         with transaction.atomic():
             started = start_from_csv(data=data, agent=agent, creator=person, principal=person)
-            counted = {"runs": len(started.runs), "already": started.already}
-            keep_result(submission, person, agent.tenant_id, "start", counted)
+            keep_result(submission, person, agent.tenant_id, "start", _counted(started))
     except IntegrityError:
         if not kept_result(submission, person, "start"):
             raise
     return done
+
+
+def _counted(started: Started) -> dict[str, int | str]:
+    counted: dict[str, int | str] = {"runs": len(started.runs), "already": started.already}
+    return counted | {"run": started.runs[0].pk} if len(started.runs) == 1 else counted
 
 
 def _page(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResponse:
@@ -133,11 +137,21 @@ def _result(request: HttpRequest) -> Context | None:
     counted = kept_result(request.GET.get("done", ""), person_of(request), "start")
     if counted is None:
         return None
-    runs, already = counted["runs"], counted["already"]
+    runs, already = int(counted["runs"]), int(counted["already"])
     text = ngettext("%(number)d run was started.", "%(number)d runs were started.", runs) % {"number": runs}
     detail = ngettext(
         "%(number)d order of the file had a run already; nothing was started twice.",
         "%(number)d orders of the file had a run already; nothing was started twice.",
         already,
     )
-    return {"text": text, "detail": detail % {"number": already} if already else ""}
+    return {
+        "text": text, "detail": detail % {"number": already} if already else "",
+        **_link(str(counted.get("run", ""))),
+    }  # fmt: skip
+
+
+def _link(run: str) -> Context:
+    """Where to see what was started: the one run, else the list."""
+    if run:
+        return {"url": reverse("run", args=[run]), "url_label": _("Open the run")}
+    return {"url": reverse("runs"), "url_label": _("See all runs")}

@@ -24,18 +24,20 @@ def to_run(run_id: str, submission: UUID) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('run', args=[run_id])}?done={submission}")
 
 
-def keep_result(submission: UUID, person: User, tenant_id: UUID, action: str, result: dict[str, int]) -> None:
+def keep_result(
+    submission: UUID, person: User, tenant_id: UUID, action: str, result: dict[str, int | str]
+) -> None:
     """Keep what a form did that is about no single run. IntegrityError: the same form was recorded meanwhile."""
     Submission.objects.create(
         id=submission, tenant_id=tenant_id, person=person, action=action, result=result, at=database_now()
     )
 
 
-def kept_result(submission: UUID | str, person: User, action: str) -> dict[str, int] | None:
+def kept_result(submission: UUID | str, person: User, action: str) -> dict[str, int | str] | None:
     """What `keep_result` kept under the id; None for an id that this person's form never had."""
     id_ = uuid_of(str(submission))
     found = Submission.objects.filter(pk=id_, person=person, action=action).first() if id_ else None
-    result: dict[str, int] | None = found.result if found else None
+    result: dict[str, int | str] | None = found.result if found else None
     return result
 
 

@@ -174,3 +174,10 @@ def test_a_supplier_is_kept_as_it_came_or_refused(supplier: str) -> None:
     except CsvRefused:
         return
     assert order.supplier == supplier
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_semicolons_are_one_fault_and_not_one_for_each_column(quote: str) -> None:
+    header = ";".join(f"{quote}{name}{quote}" for name in COLUMNS)
+    (problem,) = refused(file(row().replace(",", ";"), header=header))
+    assert str(problem) == "Row 1: Columns are separated by semicolons; use commas."

@@ -65,7 +65,10 @@ def test_a_file_starts_a_run_for_each_row_once(refunds: Agent, house: House, sig
     said = read(second).part("result").text
     assert "1 run was started. 3 orders of the file had a run already; nothing was started twice." in said
     assert Run.objects.count() == 4
-    assert "上海示例有限公司" in Run.objects.latest("created_at").goal
+    newest = Run.objects.latest("created_at")
+    assert [x.attrs["href"] for x in read(first).part("result").all("a")] == ["/runs/"]
+    assert [x.attrs["href"] for x in read(second).part("result").all("a")] == [f"/runs/{newest.pk}/"]
+    assert "上海示例有限公司" in newest.goal
 
 
 def test_the_same_form_twice_starts_once_and_says_the_same(
