@@ -18,8 +18,8 @@ from runs.replay import Replay, Step
 Context = dict[str, Any]
 
 
-def context(run: Run, found: Replay | None) -> Context:
-    """All of runs/replay.html. A run without events has only its heading."""
+def context(run: Run, found: Replay | None, *, asked: str = "") -> Context:
+    """All of runs/replay.html. A run without events has only its heading; `asked` is the event of the address."""
     urls = {"events_url": reverse("run-events", args=[run.pk]), "url": reverse("run", args=[run.pk])}
     context: Context = {"run": {"id": run.pk, "title": run.goal, "seq": run.seq, **urls}, "step": None}
     if found is None:
@@ -30,7 +30,7 @@ def context(run: Run, found: Replay | None) -> Context:
         "links": _links(found),
         "jumps": _jumps(found.steps),
         "last": found.steps[-1].seq,
-        "warnings": _warnings(run, found),
+        "warnings": [*_missing(found, asked), *_warnings(run, found)],
         "parts": _parts(found.after) if found.after else [],
         "effects": _effects(found.after) if found.after else [],
         "changes": changes(found.before, found.after) if found.after else None,
@@ -82,6 +82,13 @@ def _jumps(steps: tuple[Step, ...]) -> list[Context]:
 
 
 _STOPPED = frozenset({s.State.NEEDS_HUMAN.value, *(x.value for x in s.TERMINAL)})
+
+
+def _missing(found: Replay, asked: str) -> list[str]:
+    """That another event is shown than the one the address asks for."""
+    if not asked or asked == str(found.at):
+        return []
+    return [_("There is no such event in this run; event %(seq)d is shown.") % {"seq": found.at}]
 
 
 def _warnings(run: Run, found: Replay) -> list[str]:

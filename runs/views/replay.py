@@ -15,9 +15,10 @@ from runs.views.frame import console_page, number, person_of, shell, show
 @console_page
 @require_safe
 def replay(request: HttpRequest, run_id: str) -> HttpResponse:
-    """One event of the run; `?seq=` picks it, else the last."""
+    """One event of the run; `?seq=` picks it, else the last. Where there is no such event, that is said."""
     with read_only():
         run = run_for(person_of(request), run_id)
         found = replayed(run.pk, seq=number(request.GET.get("seq")))
-        context = {**shell(request), **replaying.context(run, found)}
+        asked = request.GET.get("seq", "")
+        context = {**shell(request), **replaying.context(run, found, asked=asked)}
         return show(request, "runs/replay.html", context)
