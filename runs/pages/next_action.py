@@ -40,6 +40,11 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     return found
 
 
+def open_names(state: s.RunState) -> str:
+    """The effects in flight or unknown by number, for use inside a sentence."""
+    return words.joined([f"E-{effect.number}" for effect in state.open_effects])
+
+
 def not_safe(action: SafeAction) -> list[str]:
     """What must not be done now, each with why."""
     facts = {"effect": f"E-{action.effect}", "plan": action.plan}

@@ -43,7 +43,7 @@ def _may(name: str, right: Right, reader: Reader) -> Context:
 
 def _does(state: s.RunState) -> list[str]:
     found = [_("No new effect starts.")]
-    steps = [step for step in state.remaining if not state.standing(step.system, step.operation_id)]
+    steps = [step for step in state.remaining if not state.stands(step)]
     found += [_("Not sent any more: %(title)s.") % {"title": step.title} for step in steps]
     owed = len(state.open_obligations)
     if owed:
@@ -58,9 +58,19 @@ def _does(state: s.RunState) -> list[str]:
 
 
 def _does_not(state: s.RunState) -> list[str]:
+    found = [*_doubtful(state), *_confirmed(state), *_inherited(state)]
+    return found or [_("Nothing was done yet, so there is nothing that it could leave undone.")]
+
+
+def _doubtful(state: s.RunState) -> list[str]:
+    text = _("%(effect)s may have happened. Ending the run does not undo it and does not settle it.")
+    return [text % {"effect": words.effect_title(e)} for e in state.open_effects]
+
+
+def _confirmed(state: s.RunState) -> list[str]:
     done = [e for e in state.effects.values() if e.status is s.EffectStatus.CONFIRMED]
     if not done:
-        return [_("Nothing was done yet, so there is nothing that it could leave undone.")]
+        return []
     text = ngettext(
         "It does not undo the %(number)d confirmed effect.",
         "It does not undo the %(number)d confirmed effects.",
@@ -70,11 +80,19 @@ def _does_not(state: s.RunState) -> list[str]:
     return [text % {"number": len(done)}, *kept]
 
 
+def _inherited(state: s.RunState) -> list[str]:
+    text = _("Stays as it is: %(title)s, done by %(run)s before.")
+    return [text % {"title": x.title, "run": x.run} for x in state.inherited]
+
+
 def _waits(state: s.RunState) -> str:
     if not state.open_effects:
         return ""
-    names = words.joined([f"E-{e.number}" for e in state.open_effects])
-    return _("The run does not end before %(effects)s is settled.") % {"effects": names}
+    facts = {"effects": next_action.open_names(state)}
+    return (
+        _("The run does not end before %(effects)s is settled. It stays open until then and ends by itself.")
+        % facts
+    )
 
 
 def _already(state: s.RunState) -> str:
