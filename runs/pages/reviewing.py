@@ -45,7 +45,7 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "given": given(request),
         "blocked": blocked(made),
         "phrase": phrase(state, plan),
-        **_texts(request, plan, len(covered(state, plan))),
+        **_texts(request, len(covered(state, plan))),
         "values": {},
         "errors": [],
     }
@@ -175,11 +175,10 @@ def given(request: s.Request | None) -> str | None:
     return _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.") % facts
 
 
-def _texts(request: s.Request | None, plan: s.PlanVersion, number: int) -> Context:
+def _texts(request: s.Request | None, number: int) -> Context:
     facts = {
         "number": number,
         "until": words.clock(request.expires_at) if request else "",
-        "next": plan.version + 1,
     }
     approve = ngettext(
         "Approve this %(number)d change, once, until %(until)s.",
@@ -189,7 +188,9 @@ def _texts(request: s.Request | None, plan: s.PlanVersion, number: int) -> Conte
     return {
         "approve_text": approve % facts,
         "reject_text": _("Reject. The run goes to “Needs a person”. Nothing is cancelled or undone."),
-        "ask_text": _("Ask for changes. The agent gets your text and must make plan v%(next)d.") % facts,
+        "ask_text": _(
+            "Ask for changes. The agent gets your text and makes another version, or hands the run to a person."
+        ),
     }
 
 

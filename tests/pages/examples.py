@@ -345,7 +345,7 @@ REVIEW: Final[dict[str, Any]] = {
     "phrase": "1240.00 Acme GmbH",
     "approve_text": "Approve these 2 changes, once, until 07:56:22 UTC.",
     "reject_text": "Reject. The run goes to “Needs a person”. Nothing is cancelled or undone.",
-    "ask_text": "Ask for changes. The agent gets your text and must make plan v6.",
+    "ask_text": "Ask for changes. The agent gets your text and makes another version, or hands the run to a person.",
     "values": {"decision": "", "reason": "", "phrase": ""},
     "errors": [],
     "submission": "sub_1",

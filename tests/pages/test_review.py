@@ -61,6 +61,7 @@ def test_what_is_shown_is_the_whole_stored_plan(house: House, sign_in: SignIn) -
         assert step.operation_id in shown
     assert form_of(page, testid="decision-form").sends()["digest"] == plan.digest
     assert "exactly these 2 changes. 1 of them cannot be undone." in page.part("exec-summary").text
+    assert "makes another version, or hands the run to a person." in page.part("decision-form").text
     html = sign_in(house.approver).get(address(run)).content.decode()
     assert html.index('data-testid="exec-list"') < html.index('data-testid="agent-claim"')
 
