@@ -362,7 +362,8 @@ def sweep() -> int:
     for run_id, agent, version in due:
         if not outbox.wake(run_id=run_id, agent=agent, version=version):
             break
-    for run_id, _, version in _due(served, served_ones=False, late=settings.HANDOFF_DURATIONS.version_grace):
+    grace = settings.HANDOFF_DURATIONS.version_grace
+    for run_id, _, version in [] if _fleet_is_new() else _due(served, served_ones=False, late=grace):
         try:
             actions.stop_unserved(run_id=run_id, version=version)
         except LogUnreadable:
@@ -380,6 +381,17 @@ def _due(served: set[str], *, served_ones: bool, late: timedelta) -> list[tuple[
         )
         found: list[tuple[str, str, str]] = cursor.fetchall()
     return found
+
+
+def _fleet_is_new() -> bool:
+    """Whether every live worker started within the grace: after an outage the others may still be on their way."""
+    grace = settings.HANDOFF_DURATIONS.version_grace
+    with _sql() as cursor:
+        cursor.execute(
+            "SELECT bool_and(started_at > handoff_now() - %s) FROM runs_worker WHERE last_seen_at > handoff_now() - %s",
+            [grace, grace],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def live_serves() -> set[str]:

@@ -59,6 +59,23 @@ def test_a_version_that_nobody_serves_needs_a_person_after_its_grace(house: Hous
     assert [(r.code, r.evidence) for r in state.reasons] == [("version_unavailable", "1")]
 
 
+def test_after_an_outage_the_first_worker_up_leaves_the_others_their_grace(
+    house: House, clock: Clock
+) -> None:
+    run = house.approved()
+    clock.move(timedelta(minutes=5))
+    serve("agent.another.1")
+
+    recovery.sweep()
+    assert load(run.pk).state is State.APPROVED
+
+    clock.move(timedelta(seconds=1.5))
+    serve("agent.another.1")
+    clock.move(timedelta(seconds=1.5))
+    recovery.sweep()
+    assert load(run.pk).state is State.NEEDS_HUMAN
+
+
 def test_it_goes_on_once_the_version_is_served_again(house: House, world: World, clock: Clock) -> None:
     run = house.approved()
     clock.move(timedelta(seconds=3))
