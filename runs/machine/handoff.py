@@ -92,10 +92,13 @@ def _pending(state: s.RunState, now: datetime) -> Line:
 def _observations(state: s.RunState, now: datetime) -> Line:
     if not state.observations:
         return Line(key="observations", mark=Mark.NONE, code="none")
+    count = len(state.observations)
+    if state.state in s.TERMINAL:
+        # Nothing rests on them any more, so they do not grow too old.
+        return Line(key="observations", mark=Mark.OK, code="over", numbers={"count": count, "old": 0})
     old = tuple(f"O-{o.number}" for o in state.observations.values() if o.expires_at <= now)
-    needed = bool(old) and state.state not in s.TERMINAL
-    mark = Mark.ATTENTION if needed else Mark.OK
-    numbers = {"count": len(state.observations), "old": len(old)}
+    mark = Mark.ATTENTION if old else Mark.OK
+    numbers = {"count": count, "old": len(old)}
     return Line(key="observations", mark=mark, code="read", numbers=numbers, subjects=old)
 
 

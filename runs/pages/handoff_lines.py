@@ -117,6 +117,9 @@ def _pending(state: s.RunState, line: Line, action: Shown) -> Shown:
 def _observations(state: s.RunState, line: Line, action: Shown) -> Shown:
     if line.code == "none":
         return {"text": _("None. The agent has read nothing yet.")}
+    if line.code == "over":
+        text = _("%(count)d read. The run is over, so nothing rests on them any more.")
+        return {"text": text % line.numbers}
     if not line.subjects:
         return {"text": _("%(count)d read · none too old") % line.numbers}
     facts = {**line.numbers, "ids": words.joined(list(line.subjects))}
@@ -124,7 +127,7 @@ def _observations(state: s.RunState, line: Line, action: Shown) -> Shown:
 
 
 def _next(state: s.RunState, line: Line, action: Shown) -> Shown:
-    found: Shown = {"text": action["do"], "details": [action["wait"]] if action.get("wait") else []}
+    found: Shown = {"text": action["do"], "details": [x for x in map(action.get, ("wait", "asked")) if x]}
     if action.get("url"):
         found |= {"url": action["url"], "url_label": action["label"]}
     return found

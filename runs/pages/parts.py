@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -22,7 +23,8 @@ def observations(state: s.RunState, now: datetime) -> list[Row]:
 
 
 def _observation(state: s.RunState, seen: s.Observation, now: datetime) -> Row:
-    age = max(now - seen.observed_at, now - now)
+    over = state.state in s.TERMINAL
+    age = max((state.since if over else now) - seen.observed_at, timedelta())
     percent = min(100, int(100 * age / seen.half_life)) if seen.half_life else 100
     return {
         "id": f"O-{seen.number}",
@@ -35,7 +37,13 @@ def _observation(state: s.RunState, seen: s.Observation, now: datetime) -> Row:
         "age": age,
         "limit": seen.half_life,
         "percent": percent,
-        "freshness": "old" if percent >= 100 else "ageing" if percent >= AGEING else "fresh",
+        "freshness": "over"
+        if over
+        else "old"
+        if percent >= 100
+        else "ageing"
+        if percent >= AGEING
+        else "fresh",
         "used_by": _used_by(state, seen),
     }
 
@@ -66,8 +74,8 @@ def constraints(state: s.RunState) -> list[Row]:
     ]
 
 
-def obligations(state: s.RunState) -> list[Row]:
-    """The `obligations` of parts/obligations.html: open first."""
+def obligations(state: s.RunState, times: Mapping[int, datetime]) -> list[Row]:
+    """The `obligations` of parts/obligations.html: open first. `times` tells when an event was, by its seq."""
     said = frozenset(x.receipt.seq for x in state.effects.values() if x.receipt and stated.by(x))
     kept = sorted(state.obligations, key=lambda o: (not o.open, o.number))
     return [
@@ -76,6 +84,7 @@ def obligations(state: s.RunState) -> list[Row]:
             "text": o.text,
             "due_at": o.due_at,
             "opened_at": o.opened_at,
+            "discharged_at": times.get(o.discharged_seq or 0),
             "state_note": _obligation_note(o, said),
         }
         for o in kept

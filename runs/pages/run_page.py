@@ -16,7 +16,18 @@ from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import effects, handoff_lines, next_action, parts, plans, requests, timeline, who, words
+from runs.pages import (
+    effects,
+    ending,
+    handoff_lines,
+    next_action,
+    parts,
+    plans,
+    requests,
+    timeline,
+    who,
+    words,
+)
 
 Context = dict[str, Any]
 TIMELINE = 100
@@ -56,6 +67,7 @@ def heading(run: Run, state: s.RunState) -> Context:
 
 
 def _state_note(state: s.RunState) -> str:
+    ended = _("Its end was asked for.") if state.cancel_requested and state.state not in s.TERMINAL else ""
     hard = sum(not effect.terms.reversible for effect in state.open_effects)
     if hard:
         text = ngettext(
@@ -63,8 +75,8 @@ def _state_note(state: s.RunState) -> str:
             "%(number)d effects that cannot be undone are in doubt.",
             hard,
         )
-        return text % {"number": hard}
-    return _("Its end was asked for.") if state.cancel_requested and state.state not in s.TERMINAL else ""
+        return " ".join(filter(None, (text % {"number": hard}, ended)))
+    return ended
 
 
 def _why_stopped(state: s.RunState) -> str:
@@ -84,8 +96,9 @@ def context(
 ) -> Context:
     """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen."""
     events_url = reverse("run-events", args=[run.pk])
-    action = next_action.shown(state, reader.mine)
-    ledger = effects.rows(state, reader.mine, {r.seq: r.at for r in log})
+    action = {**next_action.shown(state, reader.mine), "asked": ending.asked(log, state)}
+    times = {r.seq: r.at for r in log}
+    ledger = effects.rows(state, reader.mine, times)
     return {
         "run": heading(run, state),
         "inbox_url": reverse("inbox"),
@@ -101,7 +114,7 @@ def context(
         **_timeline(log, events_url, older, saw),
         "observations": parts.observations(state, reader.now),
         "constraints": parts.constraints(state),
-        "obligations": parts.obligations(state),
+        "obligations": parts.obligations(state, times),
         "approvals": requests.rows(state),
     }
 

@@ -76,7 +76,6 @@ NOT_SAFE: Final[dict[str, Words]] = {
     "approve": gettext_lazy("Approving a plan: it could do %(effect)s a second time."),
     "send_again": gettext_lazy("Sending %(effect)s again: it could happen twice."),
     "restart": gettext_lazy("Restarting as a new run: it could send %(effect)s again."),
-    "end": gettext_lazy("Ending the run: nobody would settle %(effect)s."),
     "send": gettext_lazy("Carrying out plan v%(plan)s by hand: it is not approved and could be done twice."),
 }
 
@@ -193,6 +192,11 @@ def clock(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%H:%M:%S UTC").replace(" ", NBSP)
 
 
+def moment(at: datetime) -> str:
+    """A time with its date and zone, for use inside a sentence."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC").replace(" ", NBSP)
+
+
 def reason(found: Reason) -> str:
     """Why a run needs a person, as a clause without its evidence."""
     words = REASONS.get(found.code)
@@ -217,6 +221,8 @@ def sentence_case(text: str) -> str:
 
 def cause(found: Cause) -> str:
     """Why an approval or a plan is void: from what to what, and which person lost which right."""
+    if found.what == "approvers" and found.subject == "quorum":
+        return _("%(needed)s approvals that stand are needed, and there are fewer.") % {"needed": found.was}
     if found.what == "approvers":
         return _loss(found)
     facts = {"subject": found.subject, "was": found.was or "–", "now": found.now or "–", "what": found.what}
