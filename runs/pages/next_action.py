@@ -11,9 +11,10 @@ from django.utils.translation import ngettext
 
 from accounts.rights import Right
 from runs.machine import state as s
+from runs.machine.events import CancelRequested
 from runs.machine.safety import Action, SafeAction, next_safe_action
-from runs.machine.transitions import first_reason
-from runs.pages import words
+from runs.machine.transitions import allows, first_reason
+from runs.pages import ending, words
 
 Sentences = tuple[str, str, str]  # what, why, what it waits for
 
@@ -28,6 +29,7 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
         "why": why,
         "wait": wait,
         "not_safe": not_safe(action),
+        "ending": ending.would_wait(state),
         "decided": _("Decided by rule %(rule)s from version %(seq)d, not by the agent.") % facts,
     }
     if action.right is not None and Right(action.right) in mine:
@@ -35,20 +37,15 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     if state.successor:
         successor = {"run": state.successor}
         found |= {"url": reverse("run", args=[state.successor]), "label": _("Open %(run)s") % successor}
-    if Right.CANCEL_RUNS in mine and state.state not in (*s.TERMINAL, s.State.CANCELLING):
+    if Right.CANCEL_RUNS in mine and allows(state.state, CancelRequested) and not state.cancel_requested:
         found["other_url"] = reverse("run-stop", args=[state.identity.run])
     return found
 
 
-def open_names(state: s.RunState) -> str:
-    """The effects in flight or unknown by number, for use inside a sentence."""
-    return words.joined([f"E-{effect.number}" for effect in state.open_effects])
-
-
 def not_safe(action: SafeAction) -> list[str]:
-    """What must not be done now, each with why."""
+    """What must not be done now, each with why. Asking for the end is safe, since it waits: `ending` says so."""
     facts = {"effect": f"E-{action.effect}", "plan": action.plan}
-    return [str(words.NOT_SAFE[code]) % facts for code in action.not_safe]
+    return [str(words.NOT_SAFE[code]) % facts for code in action.not_safe if code != "end"]
 
 
 def label(action: SafeAction) -> str:

@@ -41,6 +41,7 @@ def _lines(page: Context, state: s.RunState) -> Iterator[str]:
     yield _("Next safe action: %(do)s") % page["next"]
     yield _("Why: %(why)s") % page["next"]
     yield from (_("Not safe now: %(what)s") % {"what": what} for what in page["next"]["not_safe"])
+    yield from filter(None, [page["next"].get("ending")])
     yield ""
     for number, line in enumerate(page["handoff"], 1):
         yield f"{number}. {line['key']}: {line['text']}"

@@ -13,7 +13,7 @@ from runs.machine.canonical import canonical, digest
 from runs.machine.events import CancelRequested
 from runs.machine.transitions import Decision, allowed_decisions, allows
 from runs.models import Run
-from runs.pages import next_action, words
+from runs.pages import ending, next_action, words
 from runs.pages.run_page import Reader, heading
 from runs.pages.who import why_not
 
@@ -88,7 +88,7 @@ def _inherited(state: s.RunState) -> list[str]:
 def _waits(state: s.RunState) -> str:
     if not state.open_effects:
         return ""
-    facts = {"effects": next_action.open_names(state)}
+    facts = {"effects": ending.open_names(state)}
     return (
         _("The run does not end before %(effects)s is settled. It stays open until then and ends by itself.")
         % facts

@@ -14,7 +14,7 @@ from runs.machine import state as s
 from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
-from runs.pages import next_action, words
+from runs.pages import ending, next_action, words
 
 Holders = Mapping[Right, Sequence[User]]
 ACTING = (
@@ -49,7 +49,9 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _line(next_action.label(action), url, Right.OPERATE_RUNS, person, holders)
     if allows(state.state, CancelRequested) and not state.cancel_requested:
         url = reverse("run-stop", args=[run])
-        yield _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)
+        line = _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)
+        text = " ".join(filter(None, (line.get("text"), ending.waits(state))))
+        yield {**line, **({"text": text} if text else {})}
 
 
 def _line(action: str, url: str, right: Right, person: User, holders: Holders) -> dict[str, Any]:

@@ -30,3 +30,35 @@ def test_the_stop_page_names_what_is_confirmed(house: House, world: World, sign_
 
     assert "It does not undo the 1 confirmed effect." in impact
     assert "Stays as it is: E-1 (pay 50.00 EUR for order 1042, cannot be undone)." in impact
+
+
+def test_a_cancel_that_would_wait_is_offered_with_that(house: House, world: World, sign_in: SignIn) -> None:
+    run = stuck(house, world)
+
+    page = read(sign_in(house.operator).get(f"/runs/{run.pk}/"))
+    viewed = read(sign_in(house.viewer).get(f"/runs/{run.pk}/")).part("who-may-act").text
+    printed = sign_in(house.viewer).get(f"/runs/{run.pk}/handoff/?format=text").content.decode()
+
+    sentence = "Ending the run now does not settle E-1: it would wait for it."
+    assert sentence in page.part("next-safe-action").text and sentence in printed
+    assert "nobody would settle" not in page.text
+    assert "Cancel the run you. It waits until E-1 is settled." in page.part("who-may-act").text
+    assert "People who can: Operator. It waits until E-1 is settled." in viewed
+
+
+def test_a_cancel_that_waits_is_told_at_the_top(house: House, world: World, sign_in: SignIn) -> None:
+    run = stuck(house, world)
+    client = sign_in(house.operator)
+    before = read(client.get(f"/runs/{run.pk}/")).part("next-safe-action").one("p", **{"class": "do"}).text
+    house.cancel(run)
+
+    page = read(client.get(f"/runs/{run.pk}/"))
+
+    asked = page.part("end-asked").text
+    assert asked.startswith("Operator asked for the end of this run at ")
+    assert asked.endswith("UTC: “not needed”. It waits until E-1 is settled.")
+    assert "1 effect that cannot be undone is in doubt. Its end was asked for." in page.one("main").text
+    assert page.part("next-safe-action").one("p", **{"class": "do"}).text == before
+    assert "Other actions" not in page.part("next-safe-action").text
+    assert "Cancel the run" not in page.part("who-may-act").text
+    assert asked in page.part("handoff").one("li", data_key="next").text

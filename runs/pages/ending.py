@@ -1,0 +1,44 @@
+"""The end of a run in words: who asked for it, what it waits for, and who keeps what is still owed after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.pages import words
+
+
+def open_names(state: s.RunState) -> str:
+    """The effects in flight or unknown by number, for use inside a sentence."""
+    return words.joined([f"E-{effect.number}" for effect in state.open_effects])
+
+
+def waits(state: s.RunState) -> str:
+    """What a cancel waits for; empty where it waits for nothing."""
+    names = open_names(state)
+    return _("It waits until %(effects)s is settled.") % {"effects": names} if names else ""
+
+
+def would_wait(state: s.RunState) -> str:
+    """What asking for the end would not do now; empty where nothing is open or it was asked for already."""
+    names = open_names(state)
+    if not names or state.cancel_requested:
+        return ""
+    return _("Ending the run now does not settle %(effects)s: it would wait for it.") % {"effects": names}
+
+
+def asked(log: Iterable[e.Recorded], state: s.RunState) -> str:
+    """Who asked for the end of a run that has not ended, when, and what it waits for; else empty."""
+    found = next((r for r in log if isinstance(r.event, e.CancelRequested)), None)
+    if found is None or not isinstance(found.event, e.CancelRequested) or state.state in s.TERMINAL:
+        return ""
+    facts = {"name": found.actor.name, "at": words.moment(found.at), "note": found.event.note}
+    said = (
+        _("%(name)s asked for the end of this run at %(at)s: “%(note)s”.") % facts
+        if found.event.note
+        else _("%(name)s asked for the end of this run at %(at)s.") % facts
+    )
+    return " ".join(filter(None, (said, waits(state) or _("A worker ends it now."))))
