@@ -26,6 +26,16 @@ class Durations:
     version_grace: timedelta
     page_poll: timedelta
 
+    @property
+    def heartbeat(self) -> timedelta:
+        """How often a worker says that it lives."""
+        return min(self.version_grace / 4, timedelta(seconds=5))
+
+    @property
+    def worker_silent(self) -> timedelta:
+        """After how long without a word a page says that a worker is not there."""
+        return max(3 * self.heartbeat, timedelta(seconds=5))
+
 
 PROFILES: Final[Mapping[str, Durations]] = {
     "production": Durations(

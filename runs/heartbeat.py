@@ -26,5 +26,5 @@ def beat(name: str) -> None:
 @worker_ready.connect
 def _on_ready(sender: Any, **_: object) -> None:
     beat(sender.hostname)
-    interval = settings.HANDOFF_DURATIONS.version_grace.total_seconds() / 4
-    sender.timer.call_repeatedly(min(interval, 5.0), beat, (sender.hostname,))
+    interval = settings.HANDOFF_DURATIONS.heartbeat.total_seconds()
+    sender.timer.call_repeatedly(interval, beat, (sender.hostname,))

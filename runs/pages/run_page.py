@@ -27,6 +27,7 @@ from runs.pages import (
     timeline,
     who,
     words,
+    workers,
 )
 
 Context = dict[str, Any]
@@ -96,7 +97,11 @@ def context(
 ) -> Context:
     """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen."""
     events_url = reverse("run-events", args=[run.pk])
-    action = {**next_action.shown(state, reader.mine), "asked": ending.asked(log, state)}
+    action = {
+        **next_action.shown(state, reader.mine),
+        "asked": ending.asked(log, state),
+        **workers.told(state),
+    }
     times = {r.seq: r.at for r in log}
     ledger = effects.rows(state, reader.mine, times)
     return {
