@@ -104,7 +104,8 @@ def _observations(state: s.RunState, now: datetime) -> Line:
 
 def _next(state: s.RunState, now: datetime) -> Line:
     action = next_safe_action(state)
-    mark = Mark.NONE if action.action is Action.NONE else Mark.NEXT
+    left = state.successor or state.open_obligations
+    mark = Mark.NONE if action.action is Action.NONE and not left else Mark.NEXT
     return Line(key="next", mark=mark, code=action.action.value, action=action)
 
 

@@ -30,6 +30,19 @@ def would_wait(state: s.RunState) -> str:
     return _("Ending the run now does not settle %(effects)s: it would wait for it.") % {"effects": names}
 
 
+def owes(state: s.RunState) -> bool:
+    """Whether the run is over with something promised that nobody but a person keeps."""
+    return state.state in s.TERMINAL and not state.successor and bool(state.open_obligations)
+
+
+def by_hand() -> str:
+    """Where what is owed stands, and that its end cannot be recorded."""
+    return _(
+        "Those who operate this run keep it. This console records no discharge by hand yet: "
+        "it stays listed here and in the inbox."
+    )
+
+
 def asked(log: Iterable[e.Recorded], state: s.RunState) -> str:
     """Who asked for the end of a run that has not ended, when, and what it waits for; else empty."""
     found = next((r for r in log if isinstance(r.event, e.CancelRequested)), None)

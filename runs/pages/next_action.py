@@ -206,7 +206,8 @@ def _over(state: s.RunState, action: SafeAction) -> Sentences:
         )
     if state.open_obligations:
         owed = words.joined([o.text for o in state.open_obligations])
-        return _("Keep what the run promised: %(owed)s.") % {"owed": owed}, _("The run is over."), ""
+        do = _("Settle outside this console what the run promised: %(owed)s.") % {"owed": owed}
+        return do, _("The run is over, so no worker does it any more."), ending.by_hand()
     return _("Nothing. The run is over."), _("Nothing is in flight, unknown or owed."), ""
 
 

@@ -97,5 +97,5 @@ def _obligation_note(owed: s.Obligation, said: frozenset[int]) -> str:
     if not owed.open:
         return _("discharged by the receipt in event %(seq)d") % {"seq": owed.discharged_seq}
     if owed.handed_over:
-        return _("open, handed to a person when the run was cancelled")
+        return _("open, handed to those who operate the run when it was cancelled")
     return _("open; the receipt of step %(step)s discharges it") % {"step": owed.by}

@@ -52,6 +52,27 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         line = _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)
         text = " ".join(filter(None, (line.get("text"), ending.waits(state))))
         yield {**line, **({"text": text} if text else {})}
+    if ending.owes(state):
+        yield from (_settle(o, person, holders) for o in state.open_obligations)
+
+
+def _settle(owed: s.Obligation, person: User, holders: Holders) -> dict[str, Any]:
+    """An obligation of a run that is over: handed to those who operate it, all of them by name."""
+    people, number = holders[Right.OPERATE_RUNS], f"B-{owed.number}"
+    return {
+        "action": _("Settle %(obligation)s outside this console") % {"obligation": number},
+        "you": person in people,
+        "url": f"#obligation-{number}",
+        "text": keepers(people),
+    }
+
+
+def keepers(people: Sequence[User]) -> str:
+    """To whom a run that is over hands what it still owes."""
+    if not people:
+        return _("It is handed to nobody: no person may operate this run now.")
+    facts = {"names": words.joined([p.shown_name for p in people])}
+    return _("It is handed to those who operate this run: %(names)s.") % facts
 
 
 def _line(action: str, url: str, right: Right, person: User, holders: Holders) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runs.machine.state import State
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.reading import read
@@ -62,3 +63,26 @@ def test_a_cancel_that_waits_is_told_at_the_top(house: House, world: World, sign
     assert "Other actions" not in page.part("next-safe-action").text
     assert "Cancel the run" not in page.part("who-may-act").text
     assert asked in page.part("handoff").one("li", data_key="next").text
+
+
+def test_what_a_cancelled_run_owes_is_its_operators_to_settle(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    world.answers = ["", "refused"]
+    run = house.start()
+    advance(run)
+    house.cancel(run)
+    assert advance(run).state is State.CANCELLED
+
+    page = read(sign_in(house.operator).get(f"/runs/{run.pk}/"))
+    viewed = read(sign_in(house.viewer).get(f"/runs/{run.pk}/")).part("who-may-act").text
+
+    action = page.part("next-safe-action").text
+    assert "Settle outside this console what the run promised: tell the supplier of 1042." in action
+    assert "This console records no discharge by hand yet: it stays listed here and in the inbox." in action
+    handed = "It is handed to those who operate this run: Operator."
+    assert f"Settle B-1 outside this console you. {handed}" in page.part("who-may-act").text
+    assert f"Settle B-1 outside this console {handed}" in viewed
+    line = page.part("handoff").one("li", data_key="next")
+    assert "Nothing here" not in line.text and "Settle outside" in line.text
+    assert "tell the supplier of 1042" in read(sign_in(house.operator).get("/inbox/")).text
