@@ -80,7 +80,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @console_page
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Runs that wait for a person, most pressing first; with view=any all runs, newest first."""
+    """Runs that wait for a person, most pressing first; with view=any all runs, the last to change first."""
     person = person_of(request)
     asked = Asked.of(request, mine=agents_for(person, Right.OPERATE_RUNS).exists())
     now = database_now()
@@ -102,10 +102,19 @@ def filtered(person: User, asked: Asked, now: datetime) -> QuerySet[Any]:
     if asked.risk:
         runs = runs.filter(tier=TIERS.index(asked.risk))
     if asked.q:
-        runs = runs.filter(
-            Q(pk__iexact=asked.q) | Q(goal__icontains=asked.q) | Q(start_key__icontains=asked.q)
-        )
+        runs = runs.filter(_searched(asked.q))
     return runs
+
+
+def _searched(text: str) -> Q:
+    """The goal holds the text, or the run's id or the beginning of its start key is it.
+
+    A number must stand whole in the goal, or an order's number would find amounts. A start key ends in a
+    digest, in which any digits may stand, so only its beginning counts.
+    """
+    whole = rf"(^|[^0-9]){text}([^0-9]|$)"
+    goal = Q(goal__regex=whole) if text.isascii() and text.isdigit() else Q(goal__icontains=text)
+    return goal | Q(pk__iexact=text) | Q(start_key__istartswith=text)
 
 
 def views_of(person: User, asked: Asked, now: datetime) -> dict[str, Q]:
@@ -148,7 +157,7 @@ def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Con
     total = runs.count()
     pages = max(1, -(-total // PAGE))
     page = min(asked.page, pages)
-    ordered = by_urgency(runs) if ranked else runs.order_by("-created_at", "pk")
+    ordered = by_urgency(runs) if ranked else runs.order_by("-since", "pk")
     shown = list(ordered[(page - 1) * PAGE : page * PAGE])
     return {
         "groups": groups(shown, person, now, ranked=ranked),
@@ -162,7 +171,7 @@ def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Con
 def _sorted_by(ranked: bool) -> str:
     if ranked:
         return _("Sorted by risk, then effects that only a person can settle, then oldest.")
-    return _("Newest first.")
+    return _("By age, the newest first.")
 
 
 def _paging(asked: Asked, page: int, pages: int) -> dict[str, Any]:
@@ -181,6 +190,8 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
         return {"no_rights": True}
     bare = Asked(view=asked.view, agent="", risk="", q="", mine=False, page=1)
     unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
+    if asked.mine and not (asked.agent or asked.risk or asked.q) and unfiltered:
+        return {"others": {"number": unfiltered, "url": asked.url(mine="0", page=1)}}
     last = visible.filter(state__in=CLOSED).order_by("-since").first()
     idle: Context = {"running": visible.exclude(state__in=CLOSED).count()}
     if last:
