@@ -8,7 +8,16 @@
 from __future__ import annotations
 
 from runs.pages.who import who_can
-from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, submission_of
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    person_of,
+    shell,
+    show,
+    submission_of,
+    uuid_of,
+)
 from runs.views.refusals import keep_refused
 from runs.views.results import keep_result, kept_result
 
@@ -23,5 +32,6 @@ __all__ = [
     "shell",
     "show",
     "submission_of",
+    "uuid_of",
     "who_can",
 ]

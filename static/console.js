@@ -110,10 +110,21 @@
     button.setAttribute("aria-disabled", "true");
     button.dataset.was = button.textContent;
     button.textContent = form.dataset.busy || body.dataset.busy;
+    const status = form.querySelector("[data-form-status]");
     setTimeout(() => {
-      const status = form.querySelector("[data-form-status]");
-      if (form.dataset.sent && status) status.textContent = body.dataset.slow;
+      if (form.dataset.sent && status && !status.textContent) status.textContent = body.dataset.slow;
     }, 8000);
+    if (form.dataset.progress && status) setTimeout(() => progress(form, status), 1000);
+  }
+  // While a long form is worked on the page still stands: say how far it is.
+  async function progress(form, status) {
+    if (!form.dataset.sent) return;
+    const of = encodeURIComponent(form.elements.submission.value);
+    try {
+      const answer = await fetch(`${form.dataset.progress}?submission=${of}`);
+      if (answer.status === 200) status.textContent = await answer.text();
+    } catch { /* the next question may be answered */ }
+    setTimeout(() => progress(form, status), 1000);
   }
   document.addEventListener("submit", (event) => {
     const form = event.target;

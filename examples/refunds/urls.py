@@ -6,4 +6,7 @@ from django.urls import path
 
 from examples.refunds import views
 
-urlpatterns = [path("refunds/start/", views.start, name="start")]
+urlpatterns = [
+    path("refunds/start/", views.start, name="start"),
+    path("refunds/start/progress/", views.progress_of, name="start-progress"),
+]

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right, holders
@@ -24,8 +24,10 @@ from console.own_pages import (
     shell,
     show,
     submission_of,
+    uuid_of,
     who_can,
 )
+from examples.refunds import progress
 from examples.refunds.agent import REFUNDS
 from examples.refunds.csvfile import COLUMNS, MAX_ROWS, CsvRefused
 from examples.refunds.starting import Started, start_from_csv
@@ -54,6 +56,19 @@ def start(request: HttpRequest) -> HttpResponse:
         return _page(request, _problems(error), status=422)
 
 
+@console_page
+@require_safe
+def progress_of(request: HttpRequest) -> HttpResponse:
+    """How far the upload with this form id is, in words; 204 where there is nothing to say."""
+    submission = uuid_of(request.GET.get("submission", ""))
+    found = progress.of(str(person_of(request).pk), submission) if submission else None
+    if found is None:
+        return HttpResponse(status=204)
+    done, total = found
+    said = _("%(done)d of %(total)d rows. None counts before all are done.") % {"done": done, "total": total}
+    return HttpResponse(said, content_type="text/plain; charset=utf-8", headers={"Cache-Control": "no-store"})
+
+
 def _agents(person: User) -> dict[str, Agent]:
     """The refund agents of the person's tenants on which they may start runs, by the form's value."""
     found = agents_for(person, Right.START_RUNS).filter(name=REFUNDS.name).select_related("tenant")
@@ -66,8 +81,8 @@ def _start(person: User, agent: Agent, data: bytes, submission: UUID) -> HttpRes
     if kept_result(submission, person, "start"):
         return done
     try:
-        with transaction.atomic():
-            started = start_from_csv(data=data, agent=agent, creator=person, principal=person)
+        with progress.watched(str(person.pk), submission) as told, transaction.atomic():
+            started = start_from_csv(data=data, agent=agent, creator=person, principal=person, told=told)
             keep_result(submission, person, agent.tenant_id, "start", _counted(started))
     except IntegrityError:
         if not kept_result(submission, person, "start"):
@@ -86,7 +101,8 @@ def _page(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResp
     limit = _("At most %(rows)d rows.") % {"rows": MAX_ROWS}
     context = {
         "agents": agents, "columns": COLUMNS, "limit_text": limit, "values": {}, "errors": [],
-        "submission": new_submission(), **({} if agents else _why_not(person)),
+        "submission": new_submission(), "progress_url": reverse("start-progress"),
+        **({} if agents else _why_not(person)),
     }  # fmt: skip
     return show(request, "runs/start.html", {**shell(request), **context, **more}, status=status)
 

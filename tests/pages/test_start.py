@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,6 +15,8 @@ from pytest_django import Settings
 from accounts.models import User
 from accounts.rights import Right, grant_right
 from approvals.models import Attempt
+from examples.refunds import progress, views
+from examples.refunds.starting import start_from_csv
 from runs import agents
 from runs.clock import database_now
 from runs.models import Agent, Run
@@ -137,3 +140,36 @@ def test_a_large_file_starts_in_reasonable_time(refunds: Agent, house: House, si
 
     assert "100 runs were started." in read(answer).part("result").text
     assert time.monotonic() - began < 10
+
+
+def test_how_far_an_upload_is_can_be_asked_while_it_runs(
+    refunds: Agent, house: House, sign_in: SignIn
+) -> None:
+    client, submission = sign_in(house.operator), uuid4()
+    address = f"/refunds/start/progress/?submission={submission}"
+    assert client.get(address).status_code == 204
+
+    with progress.watched(str(house.operator.pk), submission) as told:
+        told(250, 10_000)
+        assert client.get(address).content.decode().startswith("250 of 10000 rows.")
+        assert sign_in(house.viewer).get(address).status_code == 204
+
+    assert client.get(address).status_code == 204
+
+
+def test_an_upload_says_how_far_it_is(
+    refunds: Agent, house: House, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = sign_in(house.operator)
+    form = {**form_of(read(client.get("/refunds/start/"))).sends(), "agent": str(refunds.pk)}
+    said: list[tuple[int, int] | None] = []
+
+    def looking(**arguments: Any) -> Any:
+        started = start_from_csv(**arguments)
+        said.append(progress.of(str(house.operator.pk), UUID(form["submission"])))
+        return started
+
+    monkeypatch.setattr(views, "start_from_csv", looking)
+    send(client, rows(2), form)
+
+    assert said == [(2, 2)]
