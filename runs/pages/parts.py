@@ -24,7 +24,8 @@ def observations(state: s.RunState, now: datetime) -> list[Row]:
 
 def _observation(state: s.RunState, seen: s.Observation, now: datetime) -> Row:
     over = state.state in s.TERMINAL
-    age = max((state.since if over else now) - seen.observed_at, timedelta())
+    until = state.since if over and state.since else now
+    age = max(until - seen.observed_at, timedelta())
     percent = min(100, int(100 * age / seen.half_life)) if seen.half_life else 100
     return {
         "id": f"O-{seen.number}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -121,6 +122,7 @@ def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
         "why": [words.reason_with_evidence(r) for r in state.reasons],
         "choices": [_choice(d) for d in allowed] if stopped else [],
         "nothing": _nothing(state, allowed),
+        "stop": _stop(state) if stopped and Decision.CANCEL in decisions else None,
         "subject": subject(state),
         "commit": _("Record decision"),
         **_may("may_decide", Right.OPERATE_RUNS, reader),
@@ -132,6 +134,13 @@ def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
 def _choice(decision: Decision) -> Context:
     name, does = words.DECISIONS[decision.value]
     return {"value": decision.value, "title": name, "text": does}
+
+
+def _stop(state: s.RunState) -> Context | None:
+    """Cancelling as one of the choices: it has a page of its own, which says all that it does."""
+    if state.cancel_requested:
+        return None
+    return {**_choice(Decision.CANCEL), "url": reverse("run-stop", args=[state.identity.run])}
 
 
 def _nothing(state: s.RunState, allowed: list[Decision]) -> str:

@@ -86,3 +86,18 @@ def test_what_a_cancelled_run_owes_is_its_operators_to_settle(
     line = page.part("handoff").one("li", data_key="next")
     assert "Nothing here" not in line.text and "Settle outside" in line.text
     assert "tell the supplier of 1042" in read(sign_in(house.operator).get("/inbox/")).text
+
+
+def test_cancelling_stands_among_the_choices(house: House, world: World, sign_in: SignIn) -> None:
+    world.answers = ["refused"]
+    run = house.start()
+    advance(run)
+    client = sign_in(house.operator)
+
+    action = read(client.get(f"/runs/{run.pk}/")).part("next-safe-action").one("p", **{"class": "do"}).text
+    choices = read(client.get(f"/runs/{run.pk}/decide/")).one("fieldset")
+
+    announced = action.removeprefix("Decide how the run goes on: ").removesuffix(".").split(", ")
+    offered = [label.one("b").text for label in choices.all("label")] + [choices.one("a").text]
+    assert offered == announced
+    assert choices.one("a").attrs["href"] == f"/runs/{run.pk}/stop/"
