@@ -60,7 +60,7 @@ def run(house: House, world: World) -> Run:
 
 def test_every_address_is_in_the_table() -> None:
     names = {pattern.name for pattern in named(get_resolver().url_patterns)}
-    assert names == READ | set(ACT) | OPEN | OWN | {"agent"} | {"start"} & names
+    assert names == READ | set(ACT) | OPEN | OWN | {"agent"} | {"start", "start-progress"} & names
 
 
 def test_no_page_opens_without_signing_in(run: Run) -> None:
