@@ -26,30 +26,49 @@ Context = dict[str, Any]
 def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, agent: Agent | None) -> Context:
     """All of runs/review.html but what a sent form adds."""
     request = latest_request(state, plan)
-    expired = request is not None and reader.now >= request.expires_at
     made = checks(state, plan, request, agent, reader)
     found: Context = {
         "run": heading(run, state),
         "plan": _plan(state, plan),
-        "reviewer": {"sentence": _reviewer(request, reader)},
-        "expires_at": request.expires_at if request else None,
-        "expired": expired,
-        "summary": summary(state, plan),
-        "changes": [change(state, plan, step) for step in covered(state, plan)],
-        "left_out": left_out(state, plan),
         "checks": made,
         "claim": plan.claim or None,
-        "before": next_action.lost_before(state) if request is state.request else "",
         "covers": _covers(plan),
         "conditions": request.conditions_digest if request else "",
-        "given": given(request),
         "blocked": blocked(made),
         "phrase": phrase(state, plan),
         **_texts(request, len(covered(state, plan))),
         "values": {},
         "errors": [],
     }
-    return found | _may(state, plan, request, reader)
+    body = _to_decide(state, plan, request, reader) if is_open(request) else _over(state, plan)
+    return found | body | _may(state, plan, request, reader)
+
+
+def is_open(request: s.Request | None) -> bool:
+    """Whether anybody may still decide."""
+    return request is not None and request.status is s.RequestStatus.PENDING
+
+
+def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:
+    """What approving would let happen, and until when."""
+    assert request is not None
+    mine = not why_not_decide(request, reader.person, reader.holders)
+    return {
+        "reviewer": {"sentence": _reviewer(request, reader)},
+        "expires_at": request.expires_at,
+        "expired": reader.now >= request.expires_at,
+        "summary": summary(state, plan, mine=mine),
+        "changes": [change(state, plan, step) for step in covered(state, plan)],
+        "left_out": left_out(state, plan),
+        "before": next_action.lost_before(state) if request is state.request else "",
+        "given": given(request),
+    }
+
+
+def _over(state: s.RunState, plan: s.PlanVersion) -> Context:
+    """The plan as it was decided about: every step, and nothing that speaks of a decision to come."""
+    changes = [change(state, plan, step) | {"key_note": ""} for step in plan.plan.steps]
+    return {"closed": True, "expired": False, "changes": changes, "left_out": []}
 
 
 def latest_request(state: s.RunState, plan: s.PlanVersion) -> s.Request | None:
@@ -113,19 +132,29 @@ def _expected(state: s.RunState, rest: s.PlanRest) -> Context:
     }
 
 
-def summary(state: s.RunState, plan: s.PlanVersion) -> str:
-    """How many changes approving allows and how many of them cannot be undone."""
+def summary(state: s.RunState, plan: s.PlanVersion, *, mine: bool) -> str:
+    """How many changes approving allows and how many of them cannot be undone; `mine`: the reader may approve."""
     steps = covered(state, plan)
     hard = sum(not step.reversible for step in steps)
-    first = ngettext(
-        "If you approve, the agent will be allowed to make exactly this %(number)d change.",
-        "If you approve, the agent will be allowed to make exactly these %(number)d changes.",
-        len(steps),
-    ) % {"number": len(steps)}
+    first = _allows(len(steps), mine=mine) % {"number": len(steps)}
     if not hard:
         return _("%(changes)s All of them can be undone.") % {"changes": first}
     second = ngettext("%(hard)d of them cannot be undone.", "%(hard)d of them cannot be undone.", hard)
     return _("%(changes)s %(hard)s") % {"changes": first, "hard": second % {"hard": hard}}
+
+
+def _allows(number: int, *, mine: bool) -> str:
+    if mine:
+        return ngettext(
+            "If you approve, the agent will be allowed to make exactly this %(number)d change.",
+            "If you approve, the agent will be allowed to make exactly these %(number)d changes.",
+            number,
+        )
+    return ngettext(
+        "Approving it allows the agent to make exactly this %(number)d change.",
+        "Approving it allows the agent to make exactly these %(number)d changes.",
+        number,
+    )
 
 
 def phrase(state: s.RunState, plan: s.PlanVersion) -> str:
@@ -145,12 +174,15 @@ def _plan(state: s.RunState, plan: s.PlanVersion) -> Context:
     return {"version": plan.version, "digest": plan.digest, "url": url, "differences": different or None}
 
 
-def _reviewer(request: s.Request | None, reader: Reader) -> str:
+def _reviewer(request: s.Request, reader: Reader) -> str:
+    """What part the reader has; empty for one without the right, who is told that instead."""
     facts = {"name": reader.person.shown_name}
-    if request and str(reader.person.pk) in request.excluded:
+    if str(reader.person.pk) in request.excluded:
         rule = request.excluded[str(reader.person.pk)]
         facts["rule"] = str(words.RULES.get(rule, rule))
         return _("You are %(name)s. You have a part in this plan: %(rule)s.") % facts
+    if why_not_decide(request, reader.person, reader.holders):
+        return ""
     return _("You are %(name)s. No rule of this plan’s policy excludes you.") % facts
 
 
@@ -197,7 +229,9 @@ def _texts(request: s.Request | None, number: int) -> Context:
 def _may(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:
     """Whether there is a form: not where it is decided, nor for a person who may not."""
     if decided := decided_sentence(state, plan, request, reader):
-        return {"decided": decided, "may_decide": False}
+        open_ = is_open(request)
+        title = _("You decided already") if open_ else _("This plan cannot be decided any more")
+        return {"decided": decided, "decided_title": title, "may_decide": False, "summary": ""}
     assert request is not None
     why = why_not_decide(request, reader.person, reader.holders)
     return {"may_decide": not why, "why_not": why}
@@ -207,7 +241,7 @@ def decided_sentence(
     state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader
 ) -> str:
     """What became of the version, where nothing is left to decide for this person; empty where there is."""
-    if request is None or request.status is not s.RequestStatus.PENDING:
+    if request is None or not is_open(request):
         return _ended(state, plan, request)
     mine = [d for d in request.decisions if d.person == str(reader.person.pk)]
     if mine:
@@ -222,8 +256,15 @@ def decided_sentence(
 def _ended(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) -> str:
     told = plans.became(state, plan)
     if request is None or not request.decisions:
-        return told
+        return " ".join(filter(None, (told, _closed_at(request))))
     return _("%(told)s %(by)s") % {"told": told, "by": decisions_sentence(request.decisions)}
+
+
+def _closed_at(request: s.Request | None) -> str:
+    unanswered = (s.RequestStatus.EXPIRED, s.RequestStatus.VOIDED)
+    if request is None or request.closed_at is None or request.status not in unanswered:
+        return ""
+    return _("Nobody decided; the request was closed at %(at)s.") % {"at": words.clock(request.closed_at)}
 
 
 def decisions_sentence(decisions: Sequence[s.Decision]) -> str:

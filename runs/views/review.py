@@ -146,11 +146,23 @@ def _conflict(request: HttpRequest, page: Opened, plan: s.PlanVersion, error: Re
     text = _("Your decision on plan v%(version)d was not recorded and nothing was sent. %(why)s") % facts
     since = number(request.POST.get("run_seq"))
     compared = _compared(page, plan, error)
-    return conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-reason")
+    field = "field-reason" if request.POST.get("reason", "").strip() else ""
+    return conflict(page.state, page.log, text=text, since=since, compared=compared, field=field)
 
 
 def _why(error: Refusal) -> str:
-    return error.sentence if isinstance(error, DecisionRefusedError) else ""
+    """Why it was not recorded; that it was not is said once, by the panel."""
+    match error:
+        case ConflictError():
+            who = error.who.shown_name if error.who else _("the policy")
+            facts = {"who": who, "what": error.what.label}
+            return _("It was already decided by %(who)s: %(what)s.") % facts
+        case StaleError():
+            return _("What you saw has changed since.")
+        case DecisionRefusedError():
+            return error.sentence
+        case _:
+            return ""
 
 
 def _compared(page: Opened, plan: s.PlanVersion, error: Refusal) -> Sequence[Pair]:
