@@ -43,7 +43,7 @@ def context(
         "settled_at": effect.settled_at,
         "settled": reader.now >= effect.settled_at,
         **_asking(state, effect, reader, can_ask),
-        "answers": _answers(log, effect),
+        **_answers(run.pk, log, effect),
         **_concluding(state, effect, reader),
         "outcomes": outcomes(effect, last, reader.now),
         "evidence_seq": last.seq if last else "",
@@ -129,10 +129,15 @@ def _stated_sentence(effect: s.Effect, facts: Mapping[str, Any]) -> str:
     return text % facts
 
 
-def _answers(log: Sequence[e.Recorded], effect: s.Effect) -> list[Context]:
-    """Every answer, the newest first."""
+def _answers(run: str, log: Sequence[e.Recorded], effect: s.Effect) -> Context:
+    """The newest question with its answer in full, and the earlier ones, the newest first."""
     asked = [r for r in log if isinstance(r.event, e.EffectQueried) and r.event.effect == effect.number]
-    return [_answer(r, effect) for r in reversed(asked)]
+    told = [{**_answer(r, effect), "event_url": _event(run, r.seq)} for r in reversed(asked)]
+    return {"answers": told[:1], "earlier": told[1:]}
+
+
+def _event(run: str, seq: int) -> str:
+    return f"{reverse('run-events', args=[run])}?from={seq}#event-{seq}"
 
 
 def _answer(recorded: e.Recorded, effect: s.Effect) -> Context:

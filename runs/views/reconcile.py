@@ -87,7 +87,16 @@ def _result(request: HttpRequest, page: Opened, effect: s.Effect) -> Context | N
         facts = {"effect": f"E-{effect.number}"}
         detail = _("%(effect)s is still unknown. Nothing was sent.") % facts
         return {"text": _("Nothing was recorded."), "detail": detail}
-    return result_of(request, page.run.pk, person_of(request))
+    found = result_of(request, page.run.pk, person_of(request))
+    if found and found.get("action") == "ask" and _unanswered(effect, found["seq"]):
+        found["text"] = _("There was no answer. That it was asked is kept in the log.")
+    return found
+
+
+def _unanswered(effect: s.Effect, seq: int | None) -> bool:
+    """Whether the question that was recorded up to that event got no answer."""
+    asks = [ask for ask in effect.asks if seq is None or ask.seq <= seq]
+    return bool(asks) and asks[-1].failure is not None
 
 
 def _tried(request: HttpRequest, page: Opened, effect: s.Effect, action: str) -> Tried:

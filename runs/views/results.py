@@ -49,7 +49,7 @@ def result_of(request: HttpRequest, run_id: str, person: User) -> Said | None:
     done = Submission.objects.filter(pk=submission, person=person, run_id=run_id).first()
     if done:
         text, detail = ACTIONS.get(done.action, _recorded)()
-        return {"text": text, "detail": detail, "at": done.at}
+        return {"text": text, "detail": detail, "at": done.at, "action": done.action, "seq": done.seq}
     decision = Decision.objects.select_related("request").filter(submission=submission, person=person).first()
     return _decided(decision) if decision and decision.request.subject.startswith(f"{run_id}:") else None
 

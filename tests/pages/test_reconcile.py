@@ -78,6 +78,25 @@ def test_a_question_without_answer_leaves_it_unknown(house: House, world: World,
     assert "E-1 is still unknown. Nothing was sent." in said
     assert load(run.pk).effects[1].status is EffectStatus.UNKNOWN
     assert world.calls == ["pay:1042"]
+    assert "There was no answer. That it was asked is kept in the log." in said
+    assert "stored as evidence" not in said.lower()
+
+
+def test_earlier_questions_are_a_line_each(house: House, world: World, sign_in: SignIn) -> None:
+    run, client = stuck(house, world), sign_in(house.operator)
+    ask(client, run)
+    world.outage = ""
+    said = ask(client, run)
+
+    page = read(client.get(address(run)))
+    earlier = page.part("earlier")
+
+    assert "The answer was stored as evidence." in said
+    assert "1 match: ref-pay:1042" in page.part("answer").text
+    assert earlier.tag == "details" and "open" not in earlier.attrs
+    lines = [line.text for line in earlier.all("li")]
+    assert earlier.one("summary").text == f"{len(lines)} earlier questions"
+    assert all("We could not ask bank: the bank is closed." in line for line in lines)
 
 
 def test_not_found_counts_only_once_it_is_settled(
