@@ -35,6 +35,7 @@ KEPT: Final[dict[str, str | Promise]] = {
     "effects": gettext_lazy("every intent, send, question, receipt and attestation"),
     "done": gettext_lazy("which steps are done, and by which effect"),
     "rounds": gettext_lazy("the round of each operation"),
+    "keys": gettext_lazy("the keys under which an earlier run of the lineage may still be sending"),
     "observations": gettext_lazy("what was read, with its version and half-life"),
     "obligations": gettext_lazy("what was promised and what has discharged it"),
     "advice": gettext_lazy("what people wrote for the planner"),

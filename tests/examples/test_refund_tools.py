@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -355,3 +356,12 @@ def test_the_demo_orders_can_be_loaded_again_and_again(service: Outside) -> None
     assert (load_orders(rows), load_orders(rows)) == (25, 0)
     reading = LookupOrder().read({"order": "1002"}, timeout=SECOND)
     assert (reading.value["supplier"], reading.version) == ("深圳市华强电子有限公司", "1")
+
+
+def test_a_tool_works_where_an_event_loop_runs(service: Outside) -> None:
+    service.load("1042", "120.00")
+
+    async def inside() -> str:
+        return LookupOrder().read({"order": "1042"}, timeout=SECOND).version
+
+    assert asyncio.run(inside()) == "1"

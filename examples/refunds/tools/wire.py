@@ -7,6 +7,7 @@ import json
 import os
 import ssl
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -88,12 +89,22 @@ def service_url() -> str:
 def exchange(ask: Ask) -> Reply:
     """Ask and wait for the whole answer. Raises NoAnswer; something may have been executed all the same."""
     try:
-        return asyncio.run(_exchange(ask))
+        return _run(ask)
     except TimeoutError as error:
         seconds = {"seconds": ask.timeout.total_seconds()}
         raise NoAnswer(_("No whole answer within %(seconds)g seconds.") % seconds) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise NoAnswer(_("No answer (%(error)s).") % {"error": type(error).__name__}) from error
+
+
+def _run(ask: Ask) -> Reply:
+    """Here where no event loop runs; where one does, in a thread of its own, since loops do not nest."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_exchange(ask))
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(lambda: asyncio.run(_exchange(ask))).result()
 
 
 async def _exchange(ask: Ask) -> Reply:
