@@ -134,7 +134,7 @@ def _why(run: Run, known: Known) -> str:
     if run.state == "waiting_approval":
         return _waits(run)
     if run.state in CLOSED and run.pk in known.owed:
-        promised = words.joined(known.owed[run.pk])
+        promised = words.inside(words.joined(known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
     return _("Over.") if run.state in CLOSED else _("A worker moves it.")
 
@@ -142,7 +142,7 @@ def _why(run: Run, known: Known) -> str:
 def _doubt(run: Run, known: Known) -> str:
     effects = known.doubts[run.pk]
     hard = sum(not effect.reversible for effect in effects)
-    facts = {"number": len(effects), "hard": hard, "title": effects[0].title}
+    facts = {"number": len(effects), "hard": hard, "title": words.inside(effects[0].title)}
     text = (
         ngettext(
             "%(number)d effect has no receipt (%(hard)d cannot be undone): %(title)s.",

@@ -7,6 +7,7 @@
 `{% countdown moment %}`   remaining time in text, kept current by the script
 `{% untrusted text %}`   text from an agent, tool, file or person: escaped, hidden characters shown, isolated
 `{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
+`{% longest_text as limit %}`   how many characters a reason or a note may have
 `{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
 `{% icon "arrow" %}`, `{% env_label %}`, `{% theme %}`, `{% units %}`   used by the shell
 """
@@ -28,6 +29,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
+
+from runs.limits import LONGEST_TEXT
 
 from . import durations, icons, labels
 from . import reveal as revealing
@@ -240,6 +243,12 @@ def money(amount: object, currency: str = "") -> str:
     sign, whole, fraction = number.groups()
     grouped = f"{int(whole):,}".replace(",", "\u00a0")
     return f"{currency}\u00a0{sign}{grouped}{fraction or ''}".strip("\u00a0")
+
+
+@register.simple_tag
+def longest_text() -> int:
+    """How many characters a reason or a note may have."""
+    return LONGEST_TEXT
 
 
 @register.simple_tag

@@ -141,7 +141,9 @@ def lost_before(state: s.RunState) -> str:
     if last is None or not last.causes:
         return ""
     facts = {"version": last.version, "causes": " ".join(words.cause(c) for c in last.causes)}
-    return _("The approval of plan v%(version)d before it was voided. %(causes)s") % facts
+    if last.decisions:
+        return _("The earlier approval of plan v%(version)d was voided. %(causes)s") % facts
+    return _("The earlier request to approve plan v%(version)d was voided. %(causes)s") % facts
 
 
 def changes_sentence(state: s.RunState) -> str:

@@ -151,7 +151,7 @@ def _answer(recorded: e.Recorded, effect: s.Effect) -> Context:
         "raw": indented(e.text_of(event.evidence)),
     }
     if event.failure is not None:
-        facts = {"system": effect.system, "failure": event.failure.rstrip(".")}
+        facts = {"system": effect.system, "failure": words.inside(event.failure)}
         return {**found, "failed": _("We could not ask %(system)s: %(failure)s.") % facts}
     ask = next(a for a in effect.asks if a.seq == recorded.seq)
     return {

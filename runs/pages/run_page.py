@@ -99,6 +99,7 @@ def context(
     events_url = reverse("run-events", args=[run.pk])
     action = {
         **next_action.shown(state, reader.mine),
+        **_whole_reason(state, log, events_url),
         "asked": ending.asked(log, state),
         **workers.told(state),
     }
@@ -122,6 +123,14 @@ def context(
         "obligations": parts.obligations(state, times),
         "approvals": requests.rows(state),
     }
+
+
+def _whole_reason(state: s.RunState, log: Sequence[e.Recorded], events_url: str) -> Context:
+    """Where a reason stands in full that `next` quotes only the beginning of."""
+    if not any(len(reason.evidence) > words.QUOTED for reason in state.reasons):
+        return {}
+    seq = next(r.seq for r in reversed(log) if isinstance(r.event, e.HumanNeeded | e.PlanRejected))
+    return {"whole_url": f"{events_url}?from={seq}#event-{seq}", "whole_seq": seq}
 
 
 def _may_review(state: s.RunState, reader: Reader) -> bool:

@@ -45,7 +45,7 @@ def _may(name: str, right: Right, reader: Reader) -> Context:
 def _does(state: s.RunState) -> list[str]:
     found = [_("No new effect starts.")]
     steps = [step for step in state.remaining if not state.stands(step)]
-    found += [_("Not sent any more: %(title)s.") % {"title": step.title} for step in steps]
+    found += [_("Not sent any more: %(title)s.") % {"title": words.inside(step.title)} for step in steps]
     owed = len(state.open_obligations)
     if owed:
         text = ngettext(
@@ -54,7 +54,7 @@ def _does(state: s.RunState) -> list[str]:
             owed,
         )
         found.append(text % {"number": owed})
-        found += [_("Still owed: %(text)s.") % {"text": o.text} for o in state.open_obligations]
+        found += [_("Still owed: %(text)s.") % {"text": words.inside(o.text)} for o in state.open_obligations]
     return found
 
 

@@ -56,7 +56,10 @@ def _detail(event: e.Event) -> str:
 
 @_says(e.RunStarted)
 def _started(event: e.RunStarted) -> str:
-    return _("started the run: “%(goal)s”") % {"goal": event.goal}
+    facts = {"goal": event.goal, "run": event.predecessor}
+    if event.predecessor:
+        return _("started the run as the successor of %(run)s: “%(goal)s”") % facts
+    return _("started the run: “%(goal)s”") % facts
 
 
 @_says(e.ObservationRecorded)
@@ -67,7 +70,8 @@ def _observed(event: e.ObservationRecorded) -> str:
 
 @_says(e.AttemptFailed)
 def _failed(event: e.AttemptFailed) -> str:
-    facts = {"what": event.what, "detail": event.detail, "at": words.clock(event.retry_at)}
+    detail = words.inside(event.detail)
+    facts = {"what": event.what, "detail": detail, "at": words.clock(event.retry_at)}
     return _("could not finish “%(what)s” (%(detail)s) and tries again at %(at)s. Nothing was sent.") % facts
 
 
@@ -222,7 +226,7 @@ def _answered(event: e.EffectAnswered) -> str:
 
 @_says(e.OutcomeUnknown)
 def _unknown(event: e.OutcomeUnknown) -> str:
-    facts = {"effect": f"E-{event.effect}", "detail": event.detail}
+    facts = {"effect": f"E-{event.effect}", "detail": words.inside(event.detail)}
     return _("does not know what became of %(effect)s: %(detail)s.") % facts
 
 
@@ -240,9 +244,12 @@ def _receipt(event: e.ReceiptStored) -> str:
 
 @_says(e.EffectQueried)
 def _queried(event: e.EffectQueried) -> str:
-    facts = {"effect": f"E-{event.effect}", "failure": event.failure, "number": len(event.matches)}
+    facts = {"effect": f"E-{event.effect}", "number": len(event.matches)}
     if event.failure is not None:
-        return _("asked what became of %(effect)s and got no answer (%(failure)s). Nothing was sent.") % facts
+        return _("asked what became of %(effect)s and got no answer (%(failure)s). Nothing was sent.") % {
+            **facts,
+            "failure": words.inside(event.failure),
+        }
     text = ngettext(
         "asked what became of %(effect)s: %(number)d record. Nothing was sent.",
         "asked what became of %(effect)s: %(number)d records. Nothing was sent.",
@@ -272,7 +279,7 @@ def _kept(event: e.EvidenceKept) -> str:
 
 @_says(e.HumanNeeded)
 def _human(event: e.HumanNeeded) -> str:
-    reasons = " ".join(words.reason_with_evidence(r) for r in event.reasons)
+    reasons = " ".join(words.reason_with_evidence(r, whole=True) for r in event.reasons)
     return _("stopped the run for a person. %(reasons)s") % {"reasons": reasons}
 
 

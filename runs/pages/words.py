@@ -16,6 +16,7 @@ from runs.machine.state import Effect, RequestStatus
 
 Words = str | Promise
 NBSP: Final = "\u00a0"
+QUOTED: Final = 200  #: characters of a text of others that a sentence of ours quotes
 
 #: Why a run needs a person. `subject` and `evidence` are what the event says.
 REASONS: Final[dict[str, Words]] = {
@@ -203,15 +204,27 @@ def reason(found: Reason) -> str:
     return str(words) % {"subject": found.subject} if words else found.code
 
 
-def reason_with_evidence(found: Reason) -> str:
-    """The reason as a whole sentence with what was seen."""
-    facts = {"reason": sentence_case(reason(found)), "evidence": ended(found.evidence)}
+def reason_with_evidence(found: Reason, *, whole: bool = False) -> str:
+    """The reason as a whole sentence with what was seen, cut at QUOTED characters unless `whole`."""
+    evidence = found.evidence if whole else short(found.evidence)
+    facts = {"reason": sentence_case(reason(found)), "evidence": ended(evidence)}
     return _("%(reason)s: %(evidence)s") % facts if found.evidence else _("%(reason)s.") % facts
+
+
+def short(text: str) -> str:
+    """The beginning of a text, for a sentence that quotes it; the timeline has all of it."""
+    return text if len(text) <= QUOTED else f"{text[:QUOTED].rstrip()}…"
+
+
+def inside(text: object) -> str:
+    """A text of others, such as a tool's detail, inside a sentence of ours: without its own full stop."""
+    said = str(text).rstrip()
+    return said if said.endswith("..") else said.removesuffix(".")
 
 
 def ended(text: str) -> str:
     """The text with an end: a full stop where it has none."""
-    return text if not text or text[-1] in ".!?。！？" else f"{text}."
+    return text if not text or text[-1] in ".!?。！？…" else f"{text}."
 
 
 def sentence_case(text: str) -> str:

@@ -102,7 +102,8 @@ def _reference_errors(choice: str, reference: str) -> Errors:
         )
         return [{"field": "reference", "message": message}]
     if len(reference) > LONGEST_REFERENCE:
-        message = _("Use at most %(limit)d characters.") % {"limit": LONGEST_REFERENCE}
+        facts = {"limit": LONGEST_REFERENCE, "length": len(reference)}
+        message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
         return [{"field": "reference", "message": message}]
     return []
 

@@ -15,6 +15,7 @@ from runs.access import run_for
 from runs.ledger import chain_problem
 from runs.machine.events import TYPES
 from runs.models import Event, Run
+from runs.pages import words
 from runs.pages.values import indented
 from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
 from runs.views.pages import notices_of
@@ -72,7 +73,7 @@ def _paging(shown: list[Event], first: int | None, type_: str) -> Context:
 def _verified(run: Run) -> str:
     problem = chain_problem(run.pk)
     if problem:
-        return _("The chain of hashes is broken: %(problem)s.") % {"problem": problem}
+        return _("The chain of hashes is broken: %(problem)s.") % {"problem": words.inside(problem)}
     return _("The chain of hashes is whole up to event %(seq)d.") % {"seq": run.seq}
 
 

@@ -20,6 +20,7 @@ from accounts.models import User
 from runs.access import RunNotFound
 from runs.clock import database_now
 from runs.ledger import LogUnreadable
+from runs.pages import words
 from runs.queries import waiting_count
 
 Context = dict[str, Any]
@@ -49,7 +50,8 @@ def _unreadable(request: HttpRequest, error: LogUnreadable) -> HttpResponse:
     """409: the log cannot be read by this version. The run page says what is known, raw events are always shown."""
     context = {
         "incident_id": getattr(request, "request_id", ""),
-        "detail": _("The log of this run cannot be read by this version: %(why)s.") % {"why": error},
+        "detail": _("The log of this run cannot be read by this version: %(why)s.")
+        % {"why": words.inside(error)},
         "back_url": reverse("run-events", args=[error.run]),
         "back_label": _("Raw events"),
     }

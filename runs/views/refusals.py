@@ -27,6 +27,7 @@ from runs.access import NotPermitted
 from runs.actions import NoPlanToDecide
 from runs.clock import database_now
 from runs.ledger import LogUnreadable
+from runs.limits import LONGEST_TEXT
 from runs.machine.decide import ConclusionRefused
 from runs.machine.transitions import Refused
 from runs.models import Run
@@ -42,9 +43,6 @@ class FormWrong(Exception):
     def __init__(self, errors: Errors) -> None:
         self.errors = errors
         super().__init__("; ".join(error["message"] for error in errors))
-
-
-LONGEST_TEXT = 4000
 
 
 def longer(text: str, field: str) -> Errors:
