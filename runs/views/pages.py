@@ -9,14 +9,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from runs.access import run_for
+from runs.access import RunNotFound, run_for
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.evolve import reduce
 from runs.models import Run
-from runs.pages import plan_page, plans, print_view, run_page, who
+from runs.pages import lineage, plan_page, plans, print_view, run_page, who
 from runs.queries import holders_of
 from runs.views.frame import Context, console_page, number, person_of, shell, show
 from runs.views.results import result_of
@@ -45,6 +45,20 @@ def opened_run(person: User, run: Run) -> Opened:
     return Opened(run=run, log=recorded, state=reduce(recorded), reader=reader)
 
 
+def predecessor(person: User, run: Run) -> Context | None:
+    """The run that this one succeeds, as far as this person may see it; None where there is none."""
+    if run.predecessor_id is None:
+        return None
+    try:
+        old = run_for(person, run.predecessor_id)
+    except RunNotFound:
+        return None
+    try:
+        return lineage.before(old.pk, tuple(log(old.pk)))
+    except LogUnreadable:
+        return lineage.before(old.pk, ())
+
+
 def notices_of(run_id: str, seq: int) -> str:
     """Where a page about the run asks for news since that version."""
     return f"{reverse('run-notices', args=[run_id])}?seq={seq}"
@@ -64,7 +78,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         return show(request, "runs/run.html", {**shell(request), **context})
     older, saw = number(request.GET.get("older")), number(request.GET.get("saw"))
     context = run_page.context(found, page.log, page.state, page.reader, older=older, saw=saw)
-    context["result"] = result_of(request, run_id, person)
+    context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
 
@@ -77,6 +91,7 @@ def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
     page = opened(person, run_id)
     whole = run_page.context(page.run, page.log, page.state, page.reader, older=None, saw=None)
     url = request.build_absolute_uri(reverse("run", args=[run_id]))
+    whole["predecessor"] = predecessor(person, page.run)
     context = print_view.context(whole, page.state, by=person.shown_name, at=page.reader.now, url=url)
     if request.GET.get("format") == "text":
         return HttpResponse(print_view.text(context, page.state), content_type="text/plain; charset=utf-8")

@@ -28,7 +28,7 @@ from runs.views.frame import (
     submission_of,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, notices_of, opened, predecessor
 from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
 
@@ -65,6 +65,7 @@ def _page(
 ) -> HttpResponse:
     agent = agents.registered().get((page.run.agent.name, page.run.agent_version))
     context = reviewing.context(page.run, page.state, plan, page.reader, agent)
+    context["predecessor"] = predecessor(page.reader.person, page.run)
     frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     return show(
         request,
