@@ -1,8 +1,8 @@
-"""The audit log: what people did, from the runs' logs, and what they tried and were refused."""
+"""The audit log: what people did, from the runs' logs, what they tried and were refused, and who got which right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
@@ -21,6 +21,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from approvals.models import Attempt
+from console import audit_rights
 from runs.access import visible_runs
 from runs.machine import events as e
 from runs.models import Event
@@ -30,6 +31,7 @@ from runs.views.frame import Context, console_page, number, person_of, shell, sh
 PAGE = 50
 RUN_ID = 16  # characters: run_ and 12 letters and digits
 Row = dict[str, Any]
+Source = tuple[QuerySet[Any], Callable[[Any], Row]]
 
 #: What can be done: code -> (words, the event it makes, how a refused attempt is kept).
 ACTIONS: dict[str, tuple[Promise, str, str]] = {
@@ -46,6 +48,13 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
     "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
     "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),
+}
+#: The filter's value for what is no action on a run.
+RIGHTS = "rights"
+#: What is kept of refused attempts only: the form was sent without a choice, or takes back what it did.
+_ALSO_TRIED: dict[str, Promise] = {
+    "decide": gettext_lazy("Decide"),
+    "decide take_back": gettext_lazy("Take an approval back"),
 }
 REFUSALS: dict[str, Promise] = {
     "not_allowed": gettext_lazy("the right is missing"),
@@ -77,7 +86,7 @@ class Filters:
         sent = {name: request.GET.get(name, "").replace("\x00", "") for name in request.GET}
         return cls(
             person=sent.get("person", ""),
-            action=sent.get("action", "") if sent.get("action") in ACTIONS else "",
+            action=sent.get("action", "") if sent.get("action") in (*ACTIONS, RIGHTS) else "",
             run=sent.get("run", "").strip(),
             result=sent.get("result", "") if sent.get("result") in ("recorded", "refused") else "",
             page=number(sent.get("page")) or 1,
@@ -92,21 +101,44 @@ class Filters:
 @console_page
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
-    """Newest first: people's recorded actions on runs that one may see, and refused attempts."""
+    """Newest first: recorded actions on runs that one may see, refused attempts, and changes of rights."""
     person, filters = person_of(request), Filters.of(request)
-    done, tried = _done(person, filters), _tried(person, filters)
-    total = done.count() + tried.count()
+    sources = _sources(person, filters)
+    total = sum(source.count() for source, _row in sources)
     pages = max(1, -(-total // PAGE))
     page = min(filters.page, pages)
     context: Context = {
-        "entries": list(_page(done, tried, page)),
+        "entries": list(_page(sources, page)),
         "filters": filters,
         "people": _people(person),
-        "actions": [{"value": code, "label": words[0]} for code, words in ACTIONS.items()],
+        "actions": _actions(),
         "paging": _paging(filters, page, pages),
-        "scope_text": _("You see what was done with runs that you may see, and your own refused attempts."),
+        "scope_text": _(
+            "You see what was done with runs that you may see, your own refused attempts, and who was given or "
+            "lost which right in your organisation."
+        ),
     }
     return show(request, "console/audit.html", {**shell(request), **context})
+
+
+def _actions() -> list[Row]:
+    """The actions to choose from."""
+    rights = {"value": RIGHTS, "label": _("Grant or withdraw a right")}
+    return [*({"value": code, "label": words[0]} for code, words in ACTIONS.items()), rights]
+
+
+def _sources(person: User, filters: Filters) -> list[Source]:
+    """What the page is merged from: a query, newest first, and what makes a row of one of its results."""
+    if filters.action == RIGHTS:
+        return [_rights(person, filters)]
+    return [(_done(person, filters), _did), (_tried(person, filters), _refused), _rights(person, filters)]
+
+
+def _rights(person: User, filters: Filters) -> Source:
+    """Changes of rights, which are about no run and never refused."""
+    found = audit_rights.changes(person, named=filters.person)
+    elsewhere = filters.run or filters.result == "refused" or filters.action not in ("", RIGHTS)
+    return found.none() if elsewhere else found, audit_rights.as_rows(person)
 
 
 def _done(person: User, filters: Filters) -> QuerySet[Event]:
@@ -138,10 +170,10 @@ def _tried(person: User, filters: Filters) -> QuerySet[Attempt]:
     return attempts.filter(wanted).order_by("-at", "-pk")
 
 
-def _page(done: QuerySet[Event], tried: QuerySet[Attempt], page: int) -> Iterator[Row]:
-    """One page of both, merged by time. Only as many of each are read as that page can need."""
+def _page(sources: list[Source], page: int) -> Iterator[Row]:
+    """One page of all, merged by time. Only as many of each are read as that page can need."""
     upto = page * PAGE
-    rows = merge(map(_did, done[:upto]), map(_refused, tried[:upto]), key=_newest)
+    rows = merge(*(map(row, source[:upto]) for source, row in sources), key=_newest)
     return islice(rows, upto - PAGE, upto)
 
 
@@ -174,7 +206,9 @@ def _sentence(event: Event) -> str:
 
 def _refused(attempt: Attempt) -> Row:
     words = {kept: str(shown) for shown, _event, kept in ACTIONS.values()}
-    facts = {"action": words.get(attempt.action, attempt.action)}
+    also = {kept: str(shown) for kept, shown in _ALSO_TRIED.items()}
+    # A form's choice is kept as it was sent, whatever that was, so not every one has words.
+    facts = {"action": {**words, **also}.get(attempt.action, _("something that no form offers"))}
     return {
         "at": attempt.at,
         "actor": attempt.person.shown_name if attempt.person else _("nobody signed in"),
