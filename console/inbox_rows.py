@@ -14,13 +14,14 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
+from approvals.models import Request, RequestState
 from runs.access import agents_for
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
 from runs.machine.safety import Action, SafeAction
 from runs.models import CLOSED, Effect, Event, Run
 from runs.pages import next_action, words
-from runs.queries import TIERS, doubts, excluded_from, owed
+from runs.queries import TIERS, doubts, excluded_from, last_requests, owed
 
 Row = dict[str, Any]
 STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
@@ -34,6 +35,7 @@ class Known:
     now: datetime
     doubts: dict[str, list[Effect]]
     owed: dict[str, list[str]]
+    asked: dict[str, Request]  #: the newest request about the plan of a run that waits
     reasons: dict[str, list[Reason]]
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
     mine: dict[Right, frozenset[int]]  #: right -> the agents on which this person holds it
@@ -44,7 +46,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
     ids = [run.pk for run in runs]
     known = Known(
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
-        excluded=excluded_from(person, ids),
+        excluded=excluded_from(person, ids), asked=last_requests(runs),
         mine={
             right: frozenset(agents_for(person, right).values_list("pk", flat=True))
             for right in (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS)
@@ -132,7 +134,7 @@ def _why(run: Run, known: Known) -> str:
     if run.state == "needs_human":
         return " ".join(words.reason_with_evidence(r) for r in known.reasons.get(run.pk, []))
     if run.state == "waiting_approval":
-        return _waits(run)
+        return _waits(run, known)
     if run.state in CLOSED and run.pk in known.owed:
         promised = words.inside(words.joined(known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
@@ -157,15 +159,32 @@ def _doubt(run: Run, known: Known) -> str:
     return _("%(doubt)s %(reasons)s") % {"doubt": text, "reasons": reasons}
 
 
-def _waits(run: Run) -> str:
+def _waits(run: Run, known: Known) -> str:
     hard: int = run.irreversible or 0  # type: ignore[attr-defined]
     until: datetime | None = run.expires_at  # type: ignore[attr-defined]
     facts = {"version": run.plan_version, "hard": hard}
     if until is None:
-        return _("No approval of plan v%(version)d is asked for any more: it expired or was voided.") % facts
+        return _not_asked(run, known)
     text = ngettext(
-        "Approval of plan v%(version)d expires at %(until)s; %(hard)d change cannot be undone.",
-        "Approval of plan v%(version)d expires at %(until)s; %(hard)d changes cannot be undone.",
+        "The request for approval of plan v%(version)d expires at %(until)s; %(hard)d change cannot be undone.",
+        "The request for approval of plan v%(version)d expires at %(until)s; %(hard)d changes cannot be undone.",
         hard,
     )
     return text % {**facts, "until": words.clock(until)}
+
+
+def _not_asked(run: Run, known: Known) -> str:
+    """Why nobody can decide on the plan, and what is needed."""
+    last = known.asked.get(run.pk)
+    facts = {"version": run.plan_version, "at": words.clock(last.expires_at) if last else ""}
+    if last is None:
+        return _("Nobody was asked for approval of plan v%(version)d: it needs to be asked for.") % facts
+    if last.state in (RequestState.EXPIRED, RequestState.PENDING):
+        text = _(
+            "Request expired at %(at)s: approval of plan v%(version)d needs to be asked for again. Nothing was sent."
+        )
+        return text % facts
+    return (
+        _("The approval of plan v%(version)d does not stand any more: it needs to be asked for again.")
+        % facts
+    )

@@ -28,7 +28,7 @@ from accounts.rights import Place, Right, Tenanted
 from approvals.models import Request, RequestState
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
-from runs.models import CLOSED, Effect, Obligation, PlanVersion, Sweep, Worker
+from runs.models import CLOSED, Effect, Obligation, PlanVersion, Run, Sweep, Worker
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
@@ -47,7 +47,7 @@ VIEWS: Final[dict[str, Q]] = {
 
 def annotated(person: User, now: datetime) -> QuerySet[Any]:
     """The runs that this person may see, each with what makes it pressing: `hard_doubt`, `soft_doubt`, `owes`,
-    `irreversible`, `expires_at` of its pending request, and `tier` (index in TIERS).
+    `irreversible`, `expires_at` of its pending request while that stands, and `tier` (index in TIERS).
     """
     doubt = Effect.objects.filter(run_id=OuterRef("pk"), status="unknown")
     owed = Obligation.objects.filter(run_id=OuterRef("pk"), discharged_seq__isnull=True)
@@ -60,7 +60,8 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
         irreversible=Subquery(plan.values("irreversible")[:1]),
         effects_planned=Subquery(plan.values("steps")[:1]),
     )
-    pending = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
+    asked = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
+    pending = asked.filter(expires_at__gt=now)
     return runs.annotate(expires_at=Subquery(pending.values("expires_at")[:1])).annotate(tier=_tier(now))
 
 
@@ -99,7 +100,8 @@ def actionable(person: User) -> Q:
 def _decides(person: User) -> Q:
     asked = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
     mine = asked.exclude(excluded__has_key=str(person.pk))
-    return Q(Exists(mine), state="waiting_approval", agent__in=agents_for(person, Right.APPROVE_PLANS))
+    waits = Q(state="waiting_approval", expires_at__isnull=False)
+    return waits & Q(Exists(mine), agent__in=agents_for(person, Right.APPROVE_PLANS))
 
 
 def counts(runs: QuerySet[Any], views: dict[str, Q]) -> dict[str, int]:
@@ -120,6 +122,14 @@ def doubts(run_ids: Sequence[str]) -> dict[str, list[Effect]]:
     for effect in Effect.objects.filter(run_id__in=run_ids, status="unknown").order_by("run_id", "number"):
         found.setdefault(effect.run_id, []).append(effect)
     return found
+
+
+def last_requests(runs: Sequence[Run]) -> dict[str, Request]:
+    """The newest request about the plan version that each run shows now."""
+    subjects = {f"{run.pk}:{run.plan_version}": run.pk for run in runs if run.state == "waiting_approval"}
+    tenants = {run.tenant_id for run in runs}
+    found = Request.objects.filter(tenant_id__in=tenants, subject__in=subjects).order_by("opened_at")
+    return {subjects[request.subject]: request for request in found}
 
 
 def owed(run_ids: Sequence[str]) -> dict[str, list[str]]:
