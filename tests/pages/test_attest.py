@@ -161,7 +161,7 @@ def test_that_it_did_not_happen_is_not_said_too_early(
         ({"how": "phone"}, "Enter how this was established, in at least 10 characters."),
         ({"phrase": "50.00"}, "The phrase does not fit: type 50.00 1042"),
         ({"stated": "not_happened"}, "A reference is of something that happened"),
-        ({"reference": "s" * 201}, "Use at most 200 characters."),
+        ({"reference": "s" * 201}, "Use at most 200 characters; these are 201."),
         ({"how": "s" * 4001}, "Use at most 4000 characters"),
     ],
 )
