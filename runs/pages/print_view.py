@@ -37,6 +37,8 @@ def _lines(page: Context, state: s.RunState) -> Iterator[str]:
     yield _("Run %(id)s, version %(seq)s, state %(state)s since %(since)s") % {
         "id": run["id"], "seq": run["seq"], "state": run["state"], "since": stamp(run["since"]),
     }  # fmt: skip
+    if old := page.get("predecessor"):
+        yield _("Successor of %(run)s") % old
     yield ""
     yield _("Next safe action: %(do)s") % page["next"]
     yield _("Why: %(why)s") % page["next"]

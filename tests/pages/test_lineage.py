@@ -62,6 +62,12 @@ def test_an_approver_reads_what_was_objected_before(
     assert "the <b>wrong</b> supplier" in said
 
 
+def test_the_plain_text_names_the_run_before(house: House, successor: Run, sign_in: SignIn) -> None:
+    text = sign_in(house.viewer).get(f"/runs/{successor.pk}/handoff/?format=text").content.decode()
+
+    assert f"Successor of {successor.predecessor_id}\n" in text
+
+
 def test_a_first_run_has_none_before(house: House, sign_in: SignIn) -> None:
     page = page_of(sign_in(house.viewer), house.waiting().pk)
 
