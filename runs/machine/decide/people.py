@@ -107,7 +107,11 @@ def _may_not_attest(
         return "reference_missing"
     if not happened and now < effect.settled_at:
         return "too_early"
-    said = (person, happened, reference)  # with another reference it is a correction, and counts once all the same
+    said = (
+        person,
+        happened,
+        reference,
+    )  # with another reference it is a correction, and counts once all the same
     same = any((a.person, a.happened, a.reference) == said for a in _said(effect))
     return "second_person" if same else ""
 
