@@ -17,6 +17,9 @@ from examples.refunds.smoke.visitor import Visitor
 _ORDER = re.compile(r"order (\d+)")
 LOOK_EVERY = 0.3  # seconds between two looks at something that is waited for
 
+#: The rule of the next safe action that hands an unknown effect to a person; pages name it.
+SETTLED_BY_PERSON = "NSA-4"
+
 
 class StoryFailed(Exception):
     """Something did not come as the story says; the text says what was waited for and what is there."""
@@ -92,6 +95,14 @@ class Stage:
     def wait_state(self, order: str, state: str, *, seconds: float) -> None:
         """Until the list shows the run of the order in the state."""
         self.wait(f"order {order}: {state}", lambda: self.run(order).state == state, seconds=seconds)
+
+    def wait_person(self, order: str, *, seconds: float) -> None:
+        """Until the run's page says that a person has to settle the effect: the workers have stopped asking."""
+        self.wait(f"order {order}: a person is asked", lambda: self._settles(order), seconds=seconds)
+
+    def _settles(self, order: str) -> bool:
+        page = self.operator.open(self.run(order).url)
+        return SETTLED_BY_PERSON in page.one("section", data_testid="next-safe-action").text
 
     def _told(self) -> str:
         return "; ".join(f"{run.order} {run.state} {run.id}" for run in self.runs().values())

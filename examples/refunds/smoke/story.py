@@ -213,7 +213,7 @@ def _voided(stage: Stage, order: str, cause: str) -> None:
 
 def end_outage(stage: Stage, cast: Cast) -> None:
     """Step 3, second half."""
-    stage.wait_state(cast.outage, "needs_human", seconds=OUTAGE)
+    stage.wait_person(cast.outage, seconds=OUTAGE)
     first = next(stage.operator.open("/inbox/").all("tr", data_testid="row"))
     run = stage.run(cast.outage)
     if first.get("data-run") != run.id:
