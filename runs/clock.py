@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import connection
 
@@ -34,7 +34,3 @@ class Clock:
     def now(self) -> datetime:
         """The database's time, as far as this process can know without asking."""
         return self._base + (uptime() - self._read_at)
-
-    def wait_until(self, moment: datetime) -> timedelta:
-        """How long from now until then; zero where it has passed."""
-        return max(moment - self.now(), timedelta())

@@ -13,9 +13,9 @@ import msgspec
 from django.conf import settings
 
 from accounts.models import User
-from accounts.rights import Denial, Right, holders
+from accounts.rights import Denial
 from approvals.models import Request
-from approvals.standing import standing
+from approvals.standing import standing, who_may_decide
 from runs import sources
 from runs.agents import Agent
 from runs.ledger import Guard, chain_problem
@@ -66,7 +66,7 @@ def gather(
     state: s.RunState, run: Run, agent: Agent | None, fresh: Mapping[tuple[str, str], Fresh], now: datetime
 ) -> Facts:
     """The facts of a revalidation, rights and sources read now."""
-    approvers, others = _approvers(state, run, now)
+    approvers, others = _approvers(state, now)
     return Facts(
         log_problem=chain_problem(run.pk),
         schema_version=run.schema_version,
@@ -80,16 +80,16 @@ def gather(
     )
 
 
-def _approvers(state: s.RunState, run: Run, now: datetime) -> tuple[tuple[Person, ...], bool]:
+def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bool]:
     """Those who approved, with what they lost; and whether enough people are left who may approve."""
     request = state.request
     if request is None or request.status is not s.RequestStatus.VALID:
         return (), True
-    stands = standing(request=Request.objects.get(pk=request.id), now=now)
+    row = Request.objects.get(pk=request.id)
+    stands = standing(request=row, now=now)
     people = [Person(id=str(p.pk), name=p.shown_name) for p in stands.holding]
     people += [_lost(denial) for denial in stands.lost]
-    able = [p for p in holders(Right(request.right), run.agent) if str(p.pk) not in request.excluded]
-    return tuple(people), len(able) >= request.needed
+    return tuple(people), len(who_may_decide(row)) >= request.needed
 
 
 def _lost(denial: Denial) -> Person:
