@@ -36,6 +36,7 @@ def _agent(agent: Agent) -> Iterator[CheckMessage]:
         yield from _names(agent, tool)
         if isinstance(tool, WritingTool):
             yield from _durations(agent, tool)
+            yield from _repeats(agent, tool)
 
 
 def _names(agent: Agent, tool: Tool) -> Iterator[CheckMessage]:
@@ -68,6 +69,19 @@ def _durations(agent: Agent, tool: WritingTool) -> Iterator[CheckMessage]:
             "Use None for the default.",
             "runs.E004",
         )
+
+
+def untold(tool: WritingTool) -> bool:
+    """Whether one id names many effects and nothing tells which record is whose: only a key could."""
+    asked = getattr(tool, "queryable", False) and getattr(tool, "idempotency_retention", None) is None
+    return tool.repeatable_ids and asked
+
+
+def _repeats(agent: Agent, tool: WritingTool) -> Iterator[CheckMessage]:
+    if untold(tool):
+        what = "says that its operation ids repeat, and is asked about them without a key that tells its own"
+        hint = "Send a key that the records show, or give each effect an operation id of its own."
+        yield _fault(agent, tool.name, what, hint, "runs.E005")
 
 
 def _fault(agent: Agent, tool: str, what: str, hint: str, id_: str) -> CheckMessage:

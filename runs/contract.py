@@ -153,6 +153,19 @@ def _blind(agent: Agent) -> Iterator[str]:
             yield text % _name(tool)
 
 
+def _alone(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if terms.repeatable:
+            yield _(
+                "%(tool)s (%(system)s): any number of lineages may do the same operation; within one it is done once."
+            ) % _name(tool)
+        else:
+            yield _(
+                "%(tool)s (%(system)s): an operation that stands or is open anywhere in the organisation is not sent "
+                "again; a person settles it."
+            ) % _name(tool)
+
+
 def _undone(agent: Agent) -> Iterator[str]:
     for tool, terms in _writing(agent):
         if not terms.reversible:
@@ -223,6 +236,7 @@ _SECTIONS: Final[dict[str, tuple[str | Promise, Callable[[Agent], Iterator[str]]
     "asked": (gettext_lazy("Effects whose outcome can only be asked"), _asked),
     "keyed": (gettext_lazy("Effects whose outcome cannot be asked"), _keyed),
     "blind": (gettext_lazy("Effects that can neither be asked nor sent again"), _blind),
+    "alone": (gettext_lazy("Which operations may repeat"), _alone),
     "undone": (gettext_lazy("Effects that cannot be undone"), _undone),
     "unmixed": (gettext_lazy("Versions that must not be mixed"), _unmixed),
     "agreed": (gettext_lazy("When people must agree"), _agreed),

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 from django.conf import settings
 
 from runs import agents, crash, facts, planning, recovery
@@ -212,6 +213,7 @@ def terms_of(tool: WritingTool) -> e.Terms:
         settle=tool.settle or default.settle,
         patience=tool.patience or default.patience,
         guarded=tool.guarded,
+        repeatable=tool.repeatable_ids,
     )
 
 
@@ -231,7 +233,7 @@ def _send(held: Held) -> bool:
             state, terms=terms, account=account, sender=me, now=now, senders_gone=senders_gone
         ),
         terms,
-        facts.guard_of(state, held.run, step.system, operation_id),
+        facts.guard_of(state, held.run, step.system, operation_id, repeatable=terms.repeatable),
     )
 
 
@@ -243,7 +245,9 @@ def _resend(held: Held, effect: s.Effect, tool: WritingTool) -> bool:
         tool,
         lambda state, now: decide.resend_unknown(state, effect.number, sender=me, now=now),
         effect.terms,
-        facts.guard_of(held.state, held.run, effect.system, effect.operation_id),
+        facts.guard_of(
+            held.state, held.run, effect.system, effect.operation_id, repeatable=effect.terms.repeatable
+        ),
     )
 
 
@@ -255,7 +259,7 @@ def _persist_and_call(
     try:
         held.decide(decider, lease=terms.dispatch_window + terms.timeout, guard=guard)
     except SendRefused as refused:
-        return _send_refused(held, refused)
+        return _send_refused(held, refused, terms, tool.account)
     effect = _just_sent(held.state, before)
     if effect is None:
         return True
@@ -273,18 +277,24 @@ def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
     return next(sent, None)
 
 
-def _send_refused(held: Held, refused: SendRefused) -> bool:
+def _send_refused(held: Held, refused: SendRefused, terms: e.Terms, account: str) -> bool:
     """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what follows."""
     if refused.check == "occupied":
-        holder = f"{refused.detail['run']} E-{refused.detail['effect']}"
-        held.decide(lambda state, now: decide.occupied(state, holder=holder, status=refused.detail["status"]))
-        return False
+        holder = holder_of(refused.detail)
+        held.decide(lambda state, now: decide.occupied(state, holder, terms=terms, account=account, now=now))
+        return True
     held.refused_sends += 1
     if held.state.state is s.State.EXECUTING and held.refused_sends <= recovery.REFUSED_SENDS:
         return _revalidate(held)
     code = "no_progress" if held.state.state is s.State.EXECUTING else "effect_unknown"
     held.decide(lambda state, now: decide.human(code, subject=refused.check, evidence=str(refused.detail)))
     return False
+
+
+def holder_of(found: dict[str, Any]) -> decide.Holder:
+    """The other run's effect that the guard found. Texts of an event whose body was erased are empty."""
+    known = {name: found[name] for name in decide.Holder.__struct_fields__ if found.get(name) is not None}
+    return msgspec.convert(known, decide.Holder)
 
 
 def _called(held: Held, tool: WritingTool, effect: s.Effect, began: timedelta) -> Answer:

@@ -107,7 +107,9 @@ def _principal(run: Run) -> Person:
     return Person(id=str(person.pk), name=person.shown_name, lost="" if member else "not_member")
 
 
-def guard_of(state: s.RunState, run: Run, system: str, operation_id: str) -> Guard:
+def guard_of(
+    state: s.RunState, run: Run, system: str, operation_id: str, *, repeatable: bool = False
+) -> Guard:
     """What the next send must find in its own transaction: the approval it rests on, and nobody else's
     claim.
     """
@@ -119,4 +121,5 @@ def guard_of(state: s.RunState, run: Run, system: str, operation_id: str) -> Gua
         principal=str(run.principal_id),
         request=request.id if request else None,
         digest=request.digest if request else "",
+        repeatable=repeatable,
     )

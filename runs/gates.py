@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from runs import planning
 from runs.agents import Agent, registered
+from runs.checks import untold
 from runs.machine import decide, specimens, upcast
 from runs.machine import events as e
 from runs.machine import state as s
@@ -117,6 +118,9 @@ def _tool(agent: Agent, tool: WritingTool) -> Faults:
                 f"Declare {declared}: a tool that can neither be asked nor sent again has to say so itself."
             )
             yield _fault(2, f"{name} does not say whether it is {declared}.", hint)
+    if untold(tool):
+        hint = "Send a key that the records show, or give each effect an operation id of its own."
+        yield _fault(2, f"{name} repeats its ids and cannot tell its own record from another run's.", hint)
 
 
 def approvals_bind() -> Faults:

@@ -86,10 +86,11 @@ class Guard:
 
     system: str
     operation_id: str
-    lineage: str  #: what stands in it is answered from its receipt by the machine, not refused here
+    lineage: str  #: its other runs are looked at even where the ids may repeat
     principal: str
     request: str | None = None
     digest: str = ""
+    repeatable: bool = False  #: what other lineages hold is no obstacle
 
     def as_json(self) -> bytes:
         """As the database function reads it; without a request it has no approval to look for."""

@@ -156,6 +156,9 @@ class WritingTool(Tool):
     guarded: ClassVar[bool] = (
         False  #: each call carries a deadline or precondition that the other side enforces
     )
+    #: other lineages of the tenant may do the same operation at any time: an id names no single effect there. Every
+    #: record then shows its key, and the evidence of a query is of the records under the call's own
+    repeatable_ids: ClassVar[bool] = False
     volatile: ClassVar[frozenset[str]] = frozenset()  #: argument names left out of key and digest
 
     @property

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -175,6 +175,21 @@ class PayBlind(Pay):
     idempotency_retention = None
 
 
+class PayAnyone(Pay):
+    """Its operation ids repeat from one lineage to another."""
+
+    name = "pay_anyone"
+    repeatable_ids = True
+
+    def query(self, call: Call) -> Found | Ambiguous:
+        """All records under the id; the evidence is of its own."""
+        found = super().query(call)
+        if isinstance(found, Ambiguous):
+            return found
+        own = [dict(m.arguments) for m in found.matches if m.key == call.key]
+        return replace(found, evidence=own)
+
+
 class Payer:
     """Reads the order, then pays and tells. Declines where its input says so."""
 
@@ -217,7 +232,7 @@ PAYER = Agent(
     version="1",
     title="Payer",
     planner=Payer(),
-    tools=(LookUp(), Pay(), PayOnce(), PayByKey(), PayBlind(), Tell()),
+    tools=(LookUp(), Pay(), PayOnce(), PayByKey(), PayBlind(), PayAnyone(), Tell()),
     policy=POLICY,
     constraints=(
         Constraint(

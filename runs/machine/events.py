@@ -69,6 +69,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     settle: timedelta
     patience: timedelta
     guarded: bool = False  #: every call carries a deadline or precondition that the other side enforces
+    repeatable: bool = False  #: other lineages may do the same operation: its id is no conflict there
 
     @property
     def blind(self) -> bool:
@@ -182,6 +183,7 @@ class AttemptFailed(Event, frozen=True, kw_only=True):
     what: str
     detail: str
     retry_at: datetime
+    held_by: str = ""  #: the effect of another run of the lineage that has to be settled first
 
 
 class ProposalRefused(Event, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ type.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from msgspec.structs import astuple, replace
 
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.back_off import back_off
 from runs.machine.transitions import Move, target
 
 _document = msgspec.json.Decoder(s.PlanDocument)
@@ -57,6 +58,7 @@ class Draft:
     failures: int
     replans: int
     reads: int
+    blocked: s.Blocked | None
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -89,7 +91,7 @@ class Draft:
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
         self.cancel_requested, self.retry_at = False, None
-        self.inherited, self.successor, self.history_lost = (), "", False
+        self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -123,11 +125,6 @@ class Draft:
             return False
         self.reasons = tuple(r for r in self.reasons if r.code not in ("effect_unknown", "effect_conflict"))
         return not self.reasons
-
-
-def back_off(times: int) -> timedelta:
-    """How long to wait before the next try, after so many before it: 1 s, 2 s, 4 s … up to a minute."""
-    return timedelta(seconds=min(2 ** min(times, 6), 60))
 
 
 Handler = Callable[[Draft, Any, e.Recorded], None]
@@ -203,7 +200,14 @@ def _observed(draft: Draft, event: e.ObservationRecorded, recorded: e.Recorded) 
 
 @_on(e.AttemptFailed)
 def _failed(draft: Draft, event: e.AttemptFailed, recorded: e.Recorded) -> None:
-    draft.retry_at, draft.failures = event.retry_at, draft.failures + 1
+    draft.retry_at = event.retry_at
+    if not event.held_by:
+        draft.failures += 1
+        return
+    since = draft.blocked.since if draft.blocked else recorded.at
+    draft.blocked = s.Blocked(
+        by=event.held_by, since=since, times=draft.blocked.times + 1 if draft.blocked else 1
+    )
 
 
 @_on(e.ProposalRefused)
@@ -220,7 +224,7 @@ def _proposed(draft: Draft, event: e.PlanProposed, recorded: e.Recorded) -> None
             claim=event.claim, seq=recorded.seq, at=recorded.at,
         ),
     )  # fmt: skip
-    draft.done, draft.retry_at, draft.failures, draft.reads = {}, None, 0, 0
+    draft.done, draft.retry_at, draft.failures, draft.reads, draft.blocked = {}, None, 0, 0, None
 
 
 @_on(e.PlanApprovedByPolicy)
@@ -333,6 +337,7 @@ def _history_changed(draft: Draft, event: e.HistoryChanged, recorded: e.Recorded
 def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> None:
     step = _step_named(draft.plans[-1].plan.steps, event.step, len(draft.done))
     send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
+    draft.blocked = None
     draft.effects[event.effect] = s.Effect(
         number=event.effect, step=event.step, tool=event.tool, system=event.system, account=event.account,
         operation_id=event.operation_id, key=event.key, round=event.round, arguments=e.text_of(event.arguments),
@@ -359,6 +364,7 @@ def _set_effect(draft: Draft, number: int, **parts: Any) -> s.Effect:
 @_on(e.EffectSent)
 def _sent(draft: Draft, event: e.EffectSent, recorded: e.Recorded) -> None:
     send = s.Send(seq=recorded.seq, at=recorded.at, sender=event.sender)
+    draft.blocked = None
     _set_effect(
         draft, event.effect, status=s.EffectStatus.IN_FLIGHT, receipt=None, unknown_since=None, next_ask_at=None,
         dispatched_seq=None, sends=(*draft.effects[event.effect].sends, send),
@@ -462,7 +468,7 @@ def _settle(draft: Draft, number: int, receipt: s.Receipt, recorded: e.Recorded)
 
 def _step_done(draft: Draft, step: str, effect: int, seq: int) -> None:
     """The step is done; what it discharges is discharged."""
-    draft.done[step] = effect
+    draft.done[step], draft.blocked = effect, None
     if draft.obligations:
         draft.obligations = tuple(
             replace(o, discharged_seq=seq) if o.open and o.by == step else o for o in draft.obligations
@@ -491,7 +497,7 @@ def _opened(number: int, promise: s.PlanPromise, recorded: e.Recorded) -> s.Obli
 def _human(draft: Draft, event: e.HumanNeeded, recorded: e.Recorded) -> None:
     known = {r.code for r in draft.reasons}
     draft.reasons += tuple(r for r in event.reasons if r.code not in known)
-    draft.retry_at, draft.failures, draft.reads = None, 0, 0
+    draft.retry_at, draft.failures, draft.reads, draft.blocked = None, 0, 0, None
 
 
 @_on(e.RunResumed)

@@ -8,6 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from runs.machine import state as s
+from runs.machine.back_off import back_off
 from runs.machine.canonical import canonical, parse
 from runs.machine.events import MatchFound, text_of
 from runs.machine.transitions import Decision, allowed_decisions, first_reason
@@ -15,7 +16,6 @@ from runs.machine.transitions import Decision, allowed_decisions, first_reason
 #: The part of a key's retention that is never used: clocks differ, and the call itself takes time.
 RETENTION_MARGIN = 0.1
 LEAST_MARGIN = timedelta(hours=1)  #: where that leaves as much again to resend in
-FIRST_BACK_OFF = timedelta(seconds=1)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +57,19 @@ def verdict(effect: s.Effect, answer: Answered, now: datetime) -> Verdict:
         return _patient(effect, now, answer.failure)
     if answer.account != effect.account:
         return _patient(effect, now, f"asked in account {answer.account}, sent in {effect.account}")
-    if not answer.matches:
+    matches = ours(effect, answer.matches)
+    if not matches:
         return _not_found(effect, answer, now)
-    if len(answer.matches) > 1:
-        return Verdict(kind=Kind.CONFLICT, why=f"{len(answer.matches)} records under one operation id")
-    return _found(effect, answer.matches[0], now)
+    if len(matches) > 1:
+        return Verdict(kind=Kind.CONFLICT, why=f"{len(matches)} records under one operation id")
+    return _found(effect, matches[0], now)
+
+
+def ours(effect: s.Effect, matches: tuple[MatchFound, ...]) -> tuple[MatchFound, ...]:
+    """The records that can be of this effect. Where ids repeat, one under another key is another lineage's."""
+    if not effect.terms.repeatable:
+        return matches
+    return tuple(m for m in matches if m.key is None or m.key == effect.key)
 
 
 def _found(effect: s.Effect, match: MatchFound, now: datetime) -> Verdict:
@@ -113,7 +121,7 @@ def _believable(effect: s.Effect, answer: Answered) -> bool:
         return True
     return any(
         ask.failure is None
-        and not ask.matches
+        and not ours(effect, ask.matches)
         and ask.account == effect.account
         and ask.at >= effect.settled_at
         and ask.boot == answer.boot
@@ -127,8 +135,7 @@ def _patient(effect: s.Effect, now: datetime, why: str) -> Verdict:
     if now >= patience_ends(effect):
         return Verdict(kind=Kind.UNKNOWN, why=why)
     asked = sum(ask.seq > effect.last_send.seq for ask in effect.asks)
-    step = FIRST_BACK_OFF * 2 ** min(asked, 6)
-    return Verdict(kind=Kind.ASK_AGAIN, ask_at=min(now + step, patience_ends(effect)), why=why)
+    return Verdict(kind=Kind.ASK_AGAIN, ask_at=min(now + back_off(asked), patience_ends(effect)), why=why)
 
 
 def patience_ends(effect: s.Effect) -> datetime:

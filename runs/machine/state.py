@@ -351,6 +351,14 @@ class Revalidation(Part, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
 
 
+class Blocked(Part, frozen=True, kw_only=True):
+    """The next step's operation is open in another run of the lineage: which effect, since when, how often seen."""
+
+    by: str
+    since: datetime
+    times: int
+
+
 class RunState(Part, frozen=True, kw_only=True):
     """Everything about a run as of one seq."""
 
@@ -384,6 +392,7 @@ class RunState(Part, frozen=True, kw_only=True):
     failures: int = 0
     replans: int = 0
     reads: int = 0
+    blocked: Blocked | None = None
 
     @property
     def goal(self) -> Goal:

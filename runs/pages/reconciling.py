@@ -14,6 +14,7 @@ from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide import conclusion_conditions
+from runs.machine.safety import ours
 from runs.models import Run
 from runs.pages import effects, stated, words
 from runs.pages.run_page import Reader, heading
@@ -200,14 +201,14 @@ def _supports(effect: s.Effect, ask: s.Ask) -> str:
         return _("It happened (one final record with our key, account and arguments).")
     if not allowed["not_happened"]:
         return _("It did not happen (no record, heard after “not found” can be believed).")
-    failing = _failing(ask, allowed)
+    failing = _failing(effect, ask, allowed)
     text = _("Nothing any more: %(why)s") if failing == "newer_answer" else _("Nothing yet: %(why)s")
     return text % {"why": words.CONDITIONS[failing][0]}
 
 
-def _failing(ask: s.Ask, conditions: Mapping[str, str]) -> str:
+def _failing(effect: s.Effect, ask: s.Ask, conditions: Mapping[str, str]) -> str:
     """The condition that matters: of "it happened" where there is a record, else of "it did not"."""
-    return conditions["happened" if ask.matches else "not_happened"]
+    return conditions["happened" if ours(effect, ask.matches) else "not_happened"]
 
 
 def _coverage(effect: s.Effect, ask: s.Ask) -> str:
@@ -220,7 +221,8 @@ def _coverage(effect: s.Effect, ask: s.Ask) -> str:
 def outcomes(effect: s.Effect, ask: s.Ask | None, now: datetime) -> list[Context]:
     """The three conclusions; one that cannot be recorded says which condition fails and what is needed."""
     failing = conclusion_conditions(effect, ask, now)
-    reference = ask.matches[0].reference if ask and ask.matches else ""
+    matches = ours(effect, ask.matches) if ask else ()
+    reference = matches[0].reference if matches else ""
     facts = {"effect": f"E-{effect.number}", "reference": reference}
     if failing["happened"]:
         happened = _("%(effect)s becomes Confirmed. It is never sent again.") % facts

@@ -17,6 +17,7 @@ from tests.outside import PAYER, Pay, PayArguments, World
 CURSORS = {
     "seq", "at", "state", "direction", "before", "since", "produced", "successor", "returned_seq",
     "history_lost", "cancel_requested", "retry_at", "failures", "replans", "reads",
+    "blocked",
 }  # fmt: skip
 
 
@@ -33,6 +34,12 @@ def test_each_kind_of_tool_stands_in_its_section() -> None:
     assert [line.split()[0] for line in found["keyed"].splitlines()] == ["pay_by_key"]
     assert [line.split()[0] for line in found["blind"].splitlines()] == ["pay_blind"]
     assert "pay (bank)" in found["undone"] and "tell" not in found["undone"]
+
+
+def test_whose_ids_repeat_is_said_of_each_tool() -> None:
+    found = lines()["alone"].splitlines()
+    assert [line.split()[0] for line in found if "any number of lineages" in line] == ["pay_anyone"]
+    assert len(found) == 6
 
 
 def test_no_section_is_empty() -> None:

@@ -87,6 +87,14 @@ class Mute(Pay):
     query = WritingTool.query
 
 
+class Repeating(Pay):
+    """Its ids repeat, and no key tells which record is its own."""
+
+    name = "repeating"
+    repeatable_ids: ClassVar[bool] = True
+    idempotency_retention: ClassVar[timedelta | None] = None
+
+
 def with_tool(monkeypatch: Patch, tool: WritingTool) -> None:
     broken = replace(PAYER, tools=(tool,))
     monkeypatch.setattr(gates, "registered", lambda: {("payer", "1"): broken})
@@ -103,6 +111,12 @@ def test_a_tool_without_operation_ids(monkeypatch: Patch) -> None:
 def test_a_tool_that_cannot_be_asked_though_it_says_so(monkeypatch: Patch) -> None:
     with_tool(monkeypatch, Mute())
     assert found(gates.operation_ids) == ({"gates.E002"}, "payer 1: the tool mute has no query.")
+
+
+def test_a_tool_whose_ids_repeat_and_that_cannot_tell_its_own_record(monkeypatch: Patch) -> None:
+    with_tool(monkeypatch, Repeating())
+    ids, text = found(gates.operation_ids)
+    assert ids == {"gates.E002"} and "cannot tell its own record" in text
 
 
 @pytest.mark.parametrize("left_out", sorted(gates.BOUND))

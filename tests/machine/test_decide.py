@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.back_off import back_off
 from runs.machine.canonical import idempotency_key
 from runs.machine.transitions import Decision, Refused
 from tests.machine.lives import (
@@ -94,6 +95,11 @@ def test_failures_back_off_and_then_need_a_person() -> None:
     assert gaps == [seconds(1), seconds(2), seconds(4), seconds(8)]
     (event,) = decide.attempt_failed(life.state, what="p", detail="x", reason="planner_refused", now=life.at)
     assert isinstance(event, e.HumanNeeded)
+
+
+def test_every_wait_doubles_and_none_is_longer_than_a_minute() -> None:
+    waits = [back_off(times) for times in (*range(8), 1_000_000)]
+    assert waits == [seconds(n) for n in (1, 2, 4, 8, 16, 32, 60, 60, 60)]
 
 
 def test_the_first_send_carries_the_key_of_its_intent() -> None:

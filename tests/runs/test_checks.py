@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from runs import checks
-from tests.outside import PAYER, Pay, World
+from tests.outside import PAYER, Pay, PayOnce, World
 
 
 class Forgetful(Pay):
@@ -25,6 +25,11 @@ class Blank(Pay):
 class Impatient(Pay):
     name = "impatient"
     patience: ClassVar[timedelta | None] = timedelta()
+
+
+class Repeating(PayOnce):
+    name = "repeating"
+    repeatable_ids: ClassVar[bool] = True
 
 
 def faults(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> list[str | None]:
@@ -44,6 +49,7 @@ def test_the_agent_of_the_tests_is_sound(world: World) -> None:
         ((Blank(),), ["runs.E002"]),
         ((Forgetful(),), ["runs.E003"]),
         ((Impatient(),), ["runs.E004"]),
+        ((Repeating(),), ["runs.E005"]),
     ],
 )
 def test_a_contradiction_is_named(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from runs.machine.decide.common import (
-    BACK_OFF_FIRST,
     FAILURES_BEFORE_HUMAN,
     READS_IN_A_ROW,
     Events,
@@ -13,6 +12,7 @@ from runs.machine.decide.common import (
     human,
 )
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
+from runs.machine.decide.held import Holder, occupied
 from runs.machine.decide.people import (
     ConclusionRefused,
     attestations_needed,
@@ -40,15 +40,15 @@ from runs.machine.decide.plans import (
     requested,
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
-from runs.machine.decide.sends import dispatched, found_open, next_send, occupied, resend_unknown
+from runs.machine.decide.sends import dispatched, found_open, next_send, resend_unknown
 
 __all__ = [
-    "BACK_OFF_FIRST",
     "FAILURES_BEFORE_HUMAN",
     "READS_IN_A_ROW",
     "REPLANS_IN_A_ROW",
     "ConclusionRefused",
     "Events",
+    "Holder",
     "Requirement",
     "ambiguous",
     "asked",

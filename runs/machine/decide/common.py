@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.back_off import back_off
 from runs.machine.transitions import Refused
 
 Events = tuple[e.Event, ...]
-BACK_OFF_FIRST = timedelta(seconds=1)
 FAILURES_BEFORE_HUMAN = 5
 READS_IN_A_ROW = 100
 
@@ -18,8 +18,7 @@ def attempt_failed(state: s.RunState, *, what: str, detail: str, reason: str, no
     """Something without effect did not work: again after a back-off, a few times, then a person."""
     if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
         return (e.HumanNeeded(reasons=(e.Reason(code=reason, subject=what, evidence=detail),)),)
-    retry_at = now + BACK_OFF_FIRST * 2**state.failures
-    return (e.AttemptFailed(what=what, detail=detail, retry_at=retry_at),)
+    return (e.AttemptFailed(what=what, detail=detail, retry_at=now + back_off(state.failures)),)
 
 
 def human(code: str, *, subject: str = "", evidence: str = "") -> Events:

@@ -37,15 +37,16 @@ def conclusion_conditions(effect: s.Effect, ask: s.Ask | None, now: datetime) ->
 
 
 def _may_have_happened(effect: s.Effect, ask: s.Ask) -> str:
-    if len(ask.matches) != 1:
-        return "no_match" if not ask.matches else "several_matches"
-    if safety.difference(effect, ask.matches[0]):
+    matches = safety.ours(effect, ask.matches)
+    if len(matches) != 1:
+        return "no_match" if not matches else "several_matches"
+    if safety.difference(effect, matches[0]):
         return "differs"
-    return "" if ask.matches[0].final else "pending"
+    return "" if matches[0].final else "pending"
 
 
 def _may_not_have(effect: s.Effect, ask: s.Ask) -> str:
-    if ask.matches:
+    if safety.ours(effect, ask.matches):
         return "match"
     if ask.account != effect.account:
         return "other_account"
@@ -66,7 +67,7 @@ def concluded(
     condition = next(filter(None, (conclusion_conditions(effect, a, now)[what] for a in (ask, latest))), "")
     if condition or ask is None:
         raise ConclusionRefused(condition)
-    reference = ask.matches[0].reference if happened else ""
+    reference = safety.ours(effect, ask.matches)[0].reference if happened else ""
     return (
         e.EffectReconciled(effect=number, happened=happened, asked=asked_seq, reference=reference, note=note),
     )

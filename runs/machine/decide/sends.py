@@ -141,11 +141,3 @@ def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: dat
 def dispatched(state: s.RunState, number: int) -> Events:
     """The mark just before a blind tool's call; nothing for the others."""
     return (e.EffectDispatched(effect=number),) if state.effects[number].terms.blind else ()
-
-
-def occupied(state: s.RunState, *, holder: str, status: str) -> Events:
-    """Another run of the tenant holds the operation id: nothing is sent."""
-    step = state.remaining[0]
-    return human(
-        "effect_conflict", subject=step.name, evidence=f"{step.operation_id} is {status} in {holder}"
-    )
