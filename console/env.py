@@ -34,6 +34,14 @@ def flag(name: str, *, default: bool = False) -> bool:
     return default
 
 
+def number(name: str, *, default: int) -> int:
+    """A whole number above zero."""
+    value = text(name, default=str(default))
+    if value.isascii() and value.isdecimal() and int(value):
+        return int(value)
+    raise BadEnvironment(f"{name} is {value!r}; use a whole number above 0")
+
+
 def choice(name: str, *, among: Collection[str], default: str) -> str:
     """One of a few words."""
     value = text(name, default=default)

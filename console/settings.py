@@ -164,11 +164,20 @@ STATIC_ROOT = HANDOFF_HOME.static
 STATICFILES_DIRS = [BASE_DIR / "static"]
 _hashed = "whitenoise.storage.CompressedManifestStaticFilesStorage"
 _plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-STORAGES = {
+STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": _plain if TESTING else _hashed},
 }
 WHITENOISE_USE_FINDERS = TESTING
+
+# --- Artifacts ---
+# A folder that web and workers share; another storage is a matter of a settings module of one's own.
+STORAGES["artifacts"] = {
+    "BACKEND": "runs.storage.DurableFiles",
+    "OPTIONS": {"location": env.text("HANDOFF_ARTIFACTS", default=str(HANDOFF_HOME.artifacts))},
+}
+# Bytes that a planner may be given at once; an agent may declare its own.
+HANDOFF_CONTEXT_BUDGET = env.number("HANDOFF_CONTEXT_BUDGET", default=1024 * 1024)
 
 # --- Celery ---
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", default=HANDOFF_HOME.broker_url)

@@ -38,6 +38,7 @@ KEPT: Final[dict[str, str | Promise]] = {
     "keys": gettext_lazy("the keys under which an earlier run of the lineage may still be sending"),
     "observations": gettext_lazy("what was read, with its version and half-life"),
     "obligations": gettext_lazy("what was promised and what has discharged it"),
+    "artifacts": gettext_lazy("which files, evidence and results were kept, by the hash of their bytes"),
     "advice": gettext_lazy("what people wrote for the planner"),
     "inherited": gettext_lazy("what stands from earlier runs of the lineage"),
     "reasons": gettext_lazy("why the run needs a person"),

@@ -16,7 +16,7 @@ from uuid import uuid4
 import msgspec
 from django.conf import settings
 
-from runs import agents, crash, facts, planning, recovery
+from runs import agents, artifacts, crash, facts, planning, recovery
 from runs.host import gone, sender, uptime
 from runs.ledger import Guard, LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
@@ -149,7 +149,7 @@ def _read(held: Held, proposal: agents.Read) -> bool:
         problem = f"{proposal.tool} {arguments} was read and is current"
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
-    read = facts.read_once(tool, arguments, held.clock.now())
+    read = facts.read_once(tool, arguments, held.clock.now(), tenant=held.state.identity.tenant)
     _observed(held, f"{proposal.tool} {arguments}", read)
     return True
 
@@ -157,7 +157,7 @@ def _read(held: Held, proposal: agents.Read) -> bool:
 def _observed(held: Held, what: str, read: facts.Read) -> None:
     event = read.event
     if event is not None:
-        held.decide(lambda state, now: decide.read(state, event))
+        held.decide(lambda state, now: (*decide.read(state, event), *decide.kept(state, read.kept)))
         return
     held.decide(
         lambda state, now: decide.attempt_failed(
@@ -189,7 +189,10 @@ def _revalidated(
     by_people = state.plan is not None and not state.plan.by_policy
     asks = planning.requirement(state, held.agent, state.plan.plan) if by_people and state.plan else None
     follows = decide.revalidated(state, known, requirement=asks, request=str(uuid4()), now=now)
-    return *(read.event for read in reads.values() if read.event), *follows
+    read = [
+        event for x in reads.values() if x.event for event in (x.event, *decide.kept(state, x.kept))
+    ]  # fmt: skip
+    return *read, *follows
 
 
 def _execute(held: Held) -> bool:
@@ -314,33 +317,49 @@ def _called(held: Held, tool: WritingTool, effect: s.Effect, began: timedelta) -
 def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -> None:
     """Evidence first: stored in any state. Reducing it moves the run where it still can."""
     number = effect.number
-    evidence = recovery.keepable(answer.evidence)
+    evidence, kept = artifacts.evidence_of(
+        held.state.identity.tenant, effect, recovery.keepable(answer.evidence)
+    )
     match answer:
         case Executed(reference=reference, versions=versions):
             problem = _problem(tool, effect, answer.evidence) or _elsewhere(effect, answer.account)
             held.evidence(
-                lambda state, now, late: decide.executed(
-                    state,
-                    number,
-                    reference=plain(reference),
-                    evidence=evidence,
-                    problem=problem,
-                    versions={plain(resource): plain(version) for resource, version in versions.items()},
-                    late=late,
+                _tied(
+                    kept,
+                    lambda state, now, late: decide.executed(
+                        state,
+                        number,
+                        reference=plain(reference),
+                        evidence=evidence,
+                        problem=problem,
+                        versions={plain(resource): plain(version) for resource, version in versions.items()},
+                        late=late,
+                    ),
                 )
             )
         case Refused(detail=detail):
             held.evidence(
-                lambda state, now, late: decide.refused_call(
-                    state, number, detail=plain(detail), evidence=evidence, late=late
+                _tied(
+                    kept,
+                    lambda state, now, late: decide.refused_call(
+                        state, number, detail=plain(detail), evidence=evidence, late=late
+                    ),
                 )
             )
         case Ambiguous(detail=detail):
             held.evidence(
-                lambda state, now, late: decide.ambiguous(
-                    state, number, detail=plain(detail), evidence=evidence, late=late
+                _tied(
+                    kept,
+                    lambda state, now, late: decide.ambiguous(
+                        state, number, detail=plain(detail), evidence=evidence, late=late
+                    ),
                 )
             )
+
+
+def _tied(kept: e.ArtifactKept | None, decider: recovery.EvidenceDecider) -> recovery.EvidenceDecider:
+    """The decider's events, and after them what ties the whole of a long evidence to the run."""
+    return lambda state, now, late: (*decider(state, now, late), *decide.kept(state, kept))
 
 
 def _problem(tool: WritingTool, effect: s.Effect, evidence: Any) -> str | None:
@@ -373,10 +392,14 @@ def _ask(held: Held) -> bool:
     problem = None
     if found and verdict(effect, answer, now).kind is Kind.RECEIPT:
         problem = _problem(tool, effect, found.evidence)
+    evidence, kept = artifacts.evidence_of(held.state.identity.tenant, effect, evidence)
     number, senders_gone = effect.number, all(gone(send.sender) for send in effect.sends)
     held.decide(
-        lambda state, now: decide.asked(
-            state, number, answer, evidence=evidence, problem=problem, now=now, senders_gone=senders_gone
+        lambda state, now: (
+            *decide.asked(
+                state, number, answer, evidence=evidence, problem=problem, now=now, senders_gone=senders_gone
+            ),
+            *decide.kept(state, kept),
         )
     )
     return True

@@ -16,12 +16,13 @@ from accounts.models import User
 from accounts.rights import Denial
 from approvals.models import Request
 from approvals.standing import standing, who_may_decide
-from runs import sources
+from runs import artifacts, sources
 from runs.agents import Agent
 from runs.ledger import Guard, chain_problem
+from runs.limits import LONGEST_NAME
 from runs.machine import state as s
 from runs.machine.canonical import canonical, parse, plain
-from runs.machine.events import ObservationRecorded, raw
+from runs.machine.events import ArtifactKept, ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, needed_rests
 from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
@@ -30,14 +31,21 @@ log = logging.getLogger(__name__)
 
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
-    """What reading one source gave, and the event that keeps it; no event where it could not be read."""
+    """What reading one source gave, and the event that keeps it; no event where it could not be read.
+
+    `kept` ties a long value to the run, of which `event` holds only the beginning.
+    """
 
     fresh: Fresh
     event: ObservationRecorded | None = None
+    kept: ArtifactKept | None = None
 
 
-def read_once(tool: ReadingTool, arguments: str, now: datetime) -> Read:
-    """Read one external fact now. `now` is taken for the moment of observation, since it is before the call."""
+def read_once(tool: ReadingTool, arguments: str, now: datetime, *, tenant: str) -> Read:
+    """Read one external fact now. `now` is taken for the moment of observation, since it is before the call.
+
+    A long value is kept as an artifact of the tenant.
+    """
     timeout: timedelta = tool.timeout or settings.HANDOFF_DURATIONS.tool_timeout
     try:
         reading = tool.read(parse(arguments), timeout=timeout)
@@ -48,17 +56,22 @@ def read_once(tool: ReadingTool, arguments: str, now: datetime) -> Read:
         # A fault in an adapter, or a value that nothing can be compared with: to the run it is the same.
         log.exception("the reading tool failed", extra={"tool": tool.name})
         return Read(fresh=Fresh(failure=plain(f"{type(error).__name__}: {error}")))
+    about = plain(f"{tool.name} {arguments}")[:LONGEST_NAME]
+    value, kept = artifacts.shortened(tenant, value, name=f"{tool.name}.json", kind="evidence", about=about)
     event = ObservationRecorded(
         tool=tool.name, arguments=raw(arguments), value=raw(value), resource=plain(reading.resource),
         version=plain(reading.version), observed_at=now, half_life=tool.half_life,
     )  # fmt: skip
-    return Read(fresh=Fresh(value=value, version=event.version), event=event)
+    return Read(fresh=Fresh(value=value, version=event.version), event=event, kept=kept)
 
 
 def read_needed(state: s.RunState, agent: Agent, now: datetime) -> dict[tuple[str, str], Read]:
     """Everything that the remaining steps rest on, read from the systems it belongs to."""
     return {
-        (r.tool, r.arguments): read_once(agent.reading(r.tool), r.arguments, now) for r in needed_rests(state)
+        (r.tool, r.arguments): read_once(
+            agent.reading(r.tool), r.arguments, now, tenant=state.identity.tenant
+        )
+        for r in needed_rests(state)
     }
 
 

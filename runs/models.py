@@ -1,8 +1,8 @@
 """Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
 
-`Event` is the truth; every other table but `Claim`, `Submission`, `Worker` and `Sweep` is a projection of
-it and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in the
-migrations.
+`Event` is the truth; every other table but `Claim`, `Submission`, `Artifact`, `Worker` and `Sweep` is a projection
+of it, or a `Summary`, and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in
+the migrations.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from accounts.rights import Right
 from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
 
 ID_PATTERN = r"^\S+$"
+HASH_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _STATES = [s.value for s in State]
 _HELD = [EffectStatus.IN_FLIGHT.value, EffectStatus.UNKNOWN.value, EffectStatus.CONFIRMED.value]
 CLOSED = sorted(s.value for s in TERMINAL)
@@ -300,6 +301,51 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.run_id}"
+
+
+class Artifact(models.Model):
+    """Bytes in the storage, found by their hash within a tenant. Written after them, so that none lacks its bytes.
+
+    Which run they belong to is said by its events. The same bytes of two tenants stand there twice.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    hash = models.CharField(max_length=71)
+    size = models.BigIntegerField()
+    media_type = models.CharField(max_length=100)
+    location = models.CharField(max_length=200, unique=True)  #: the file's name in the storage
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "hash"], name="runs_artifact_once"),
+            models.CheckConstraint(condition=Q(hash__regex=HASH_PATTERN), name="runs_artifact_hash"),
+            models.CheckConstraint(condition=Q(size__gte=0), name="runs_artifact_size"),
+        ]
+
+    def __str__(self) -> str:
+        return self.hash
+
+
+class Summary(models.Model):
+    """What a summariser made of a run's events up to one: an artifact that may be lost, and is made again then."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="summaries", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    upto = models.IntegerField()
+    summariser = models.CharField(max_length=100)
+    hash = models.CharField(max_length=71)
+    location = models.CharField(max_length=200, unique=True)
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["run", "upto", "summariser"], name="runs_summary_once"),
+            models.CheckConstraint(condition=Q(hash__regex=HASH_PATTERN), name="runs_summary_hash"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} up to {self.upto}"
 
 
 class Worker(models.Model):

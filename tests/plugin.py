@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
@@ -34,6 +35,7 @@ class TestServers:
     def __init__(self) -> None:
         self.home, self.lock = _free_slot()
         self.home.make()
+        shutil.rmtree(self.home.artifacts, ignore_errors=True)
         self.home.static.mkdir(exist_ok=True)
         self.postgres: Postgres
         self.children: list[Child] = []

@@ -58,6 +58,11 @@ class Home:
         return self.root / "sandbox"
 
     @property
+    def artifacts(self) -> Path:
+        """The bytes of artifacts and summaries."""
+        return self.root / "artifacts"
+
+    @property
     def sign_ins(self) -> Path:
         """The demo people's passwords, for their owner only."""
         return self.root / "sign-ins.txt"

@@ -23,12 +23,25 @@ SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
 
 
 def record_answer(
-    *, person: User, run_id: str, effect: int, answer: Answered, evidence: str, submission: UUID
+    *,
+    person: User,
+    run_id: str,
+    effect: int,
+    answer: Answered,
+    evidence: str,
+    submission: UUID,
+    kept: e.ArtifactKept | None = None,
 ) -> Done:
-    """Store what the outside answered to a person's question about an effect. Concludes nothing."""
+    """Store what the outside answered to a person's question about an effect. Concludes nothing.
+
+    `kept` ties the whole of a long evidence to the run.
+    """
     return by_person(
         person=person, run_id=run_id, right=Right.OPERATE_RUNS, action="ask", submission=submission,
-        events_of=lambda state, now: decide.asked_by_person(state, effect, answer, evidence=evidence),
+        events_of=lambda state, now: (
+            *decide.asked_by_person(state, effect, answer, evidence=evidence),
+            *decide.kept(state, kept),
+        ),
     )  # fmt: skip
 
 

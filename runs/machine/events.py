@@ -452,6 +452,20 @@ class EvidenceKept(Event, frozen=True, kw_only=True):
     contradicts: bool
 
 
+class ArtifactKept(Event, frozen=True, kw_only=True):
+    """Bytes that stand in the storage under `artifact`, their hash, belong to the run: a file, evidence or a result.
+
+    They were stored before this event was written. `about` names what they belong to: an effect, an observation.
+    """
+
+    artifact: str
+    name: str
+    kind: str
+    media_type: str
+    size: int
+    about: str = ""
+
+
 class HumanNeeded(Event, frozen=True, kw_only=True):
     """The run cannot safely go on by itself."""
 
@@ -530,6 +544,7 @@ ALL: tuple[type[Event], ...] = (
     EffectAttested,
     AttestationAccepted,
     EvidenceKept,
+    ArtifactKept,
     HumanNeeded,
     RunResumed,
     ReplanOrdered,

@@ -47,6 +47,7 @@ class Draft:
     rounds: dict[str, int]
     keys: dict[str, str]
     produced: dict[str, str]
+    artifacts: dict[int, s.Artifact]
     advice: tuple[str, ...]
     inherited: tuple[e.Inherited, ...]
     successor: str
@@ -86,7 +87,7 @@ class Draft:
     def _begin(self) -> None:
         """Fresh containers, never the shared defaults of the class."""
         self.observations, self.effects, self.done, self.produced = {}, {}, {}, {}
-        self.rounds, self.keys = {}, {}
+        self.rounds, self.keys, self.artifacts = {}, {}, {}
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
@@ -490,6 +491,15 @@ def _opened(number: int, promise: s.PlanPromise, recorded: e.Recorded) -> s.Obli
     return s.Obligation(
         number=number, text=promise.text, by=promise.by, opened_seq=recorded.seq, opened_at=recorded.at,
         due_at=recorded.at + promise.due if promise.due else None,
+    )  # fmt: skip
+
+
+@_on(e.ArtifactKept)
+def _artifact(draft: Draft, event: e.ArtifactKept, recorded: e.Recorded) -> None:
+    number = len(draft.artifacts) + 1
+    draft.artifacts[number] = s.Artifact(
+        number=number, hash=event.artifact, name=event.name, kind=event.kind, media_type=event.media_type,
+        size=event.size, about=event.about, seq=recorded.seq, at=recorded.at,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import msgspec
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.events import Check
+from runs.machine.references import same
 
 ORDER = (
     "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
@@ -167,7 +168,7 @@ def _observation(state: s.RunState, rest: s.PlanRest, fresh: Fresh) -> Check:
     known = state.observations.get((rest.tool, rest.arguments))
     was = known.value if known else ""
     return Check(
-        name="observations", passed=was == fresh.value, subject=rest.resource, was=was, now=fresh.value
+        name="observations", passed=same(was, fresh.value), subject=rest.resource, was=was, now=fresh.value
     )
 
 

@@ -342,6 +342,20 @@ class Effect(Part, frozen=True, kw_only=True):
         return self.last_send.at + terms.dispatch_window + terms.timeout + terms.settle
 
 
+class Artifact(Part, frozen=True, kw_only=True):
+    """Bytes in the storage that belong to the run: shown as A-`number`, found by their hash."""
+
+    number: int
+    hash: str
+    name: str
+    kind: str
+    media_type: str
+    size: int
+    about: str
+    seq: int
+    at: datetime
+
+
 class Revalidation(Part, frozen=True, kw_only=True):
     """The latest report of checks."""
 
@@ -381,6 +395,7 @@ class RunState(Part, frozen=True, kw_only=True):
     rounds: Mapping[str, int] = {}
     keys: Mapping[str, str] = {}
     produced: Mapping[str, str] = {}
+    artifacts: Mapping[int, Artifact] = {}
     advice: tuple[str, ...] = ()
     inherited: tuple[Inherited, ...] = ()
     successor: str = ""

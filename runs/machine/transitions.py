@@ -47,6 +47,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.HumanNeeded: State.NEEDS_HUMAN,
     e.CancelRequested: SAME,
     e.EvidenceKept: SAME,
+    e.ArtifactKept: SAME,
     e.HistoryChanged: SAME,
 }
 _check: dict[type[e.Event], State | Move] = {
@@ -123,9 +124,9 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.CancelBegan: State.CANCELLING,
     },
     State.CANCELLING: {**_stop, e.RunCancelled: State.CANCELLED},
-    State.SUCCEEDED: {e.EvidenceKept: SAME},
-    State.CANCELLED: {e.EvidenceKept: SAME},
-    State.RESTARTED: {e.EvidenceKept: SAME},
+    State.SUCCEEDED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
+    State.CANCELLED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
+    State.RESTARTED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
 }
 
 #: Reasons in the order in which they decide the next safe action, with the decisions that each allows.

@@ -277,6 +277,14 @@ def _kept(event: e.EvidenceKept) -> str:
     return _("kept late evidence about %(effect)s: %(reference)s") % facts
 
 
+@_says(e.ArtifactKept)
+def _artifact(event: e.ArtifactKept) -> str:
+    facts = {"name": event.name, "size": words.file_size(event.size), "about": event.about}
+    if event.about:
+        return _("kept “%(name)s” (%(size)s), which belongs to %(about)s.") % facts
+    return _("kept the file “%(name)s” (%(size)s).") % facts
+
+
 @_says(e.HumanNeeded)
 def _human(event: e.HumanNeeded) -> str:
     reasons = " ".join(words.reason_with_evidence(r, whole=True) for r in event.reasons)

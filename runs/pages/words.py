@@ -8,7 +8,7 @@ from typing import Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.rights import Right
 from runs.machine.events import Cause, Check, Reason
@@ -196,6 +196,14 @@ def clock(moment: datetime) -> str:
 def moment(at: datetime) -> str:
     """A time with its date and zone, for use inside a sentence."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC").replace(" ", NBSP)
+
+
+def file_size(size: int) -> str:
+    """How large a file is, in the unit that is easiest to read."""
+    for unit, bytes_ in (("MB", 1_000_000), ("kB", 1_000)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f}{NBSP}{unit}"
+    return ngettext("%(number)d byte", "%(number)d bytes", size) % {"number": size}
 
 
 def reason(found: Reason) -> str:

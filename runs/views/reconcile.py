@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.rights import Right
-from runs import actions, agents, recovery
+from runs import actions, agents, artifacts, recovery
 from runs.access import run_for
 from runs.machine import state as s
 from runs.machine.decide import ConclusionRefused
@@ -206,8 +206,9 @@ def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
         unknown = _("%(effect)s, unknown outcome") % {"effect": f"E-{effect.number}"}
         raise Outdated(saw=unknown, now=reconciling.settled_sentence(effect))
     answer, evidence, _found = recovery.ask(effect, tool)
+    evidence, kept = artifacts.evidence_of(page.run.tenant_id, effect, evidence)
     actions.record_answer(
-        person=person, run_id=page.run.pk, effect=effect.number, answer=answer, evidence=evidence,
+        person=person, run_id=page.run.pk, effect=effect.number, answer=answer, evidence=evidence, kept=kept,
         submission=submission,
     )  # fmt: skip
     return HttpResponseRedirect(back)

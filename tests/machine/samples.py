@@ -67,6 +67,10 @@ _ALL: tuple[e.Event, ...] = (
     e.EvidenceKept(
         effect=1, executed=None, reference="", evidence=e.raw("{}"), source="call", contradicts=False
     ),
+    e.ArtifactKept(
+        artifact="sha256:" + "0" * 64, name="Beleg “7”.pdf", kind="file", media_type="application/pdf", size=5,
+        about="E-1",
+    ),
     e.HumanNeeded(reasons=(e.Reason(code="tool_failed", subject="E-1", evidence="no"),)),
     e.RunResumed(decision="retry", note="", raised=("pay:7",)),
     e.ReplanOrdered(note="smaller"),

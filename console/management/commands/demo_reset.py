@@ -17,7 +17,8 @@ from console.embedded.identity import wait_until
 
 class Command(BaseCommand):
     help = (
-        "Stop the demo and drop its data: database, broker, sandbox, sign-ins. Logs and the tests' data stay."
+        "Stop the demo and drop its data: database, broker, artifacts, sandbox, sign-ins. "
+        "Logs and the tests' data stay."
     )
     requires_system_checks = ()
 
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         """Remove the data, unless a supervisor still holds the home."""
         try:
             with locked(home):
-                for folder in (home.postgres, home.valkey, home.sandbox, home.static):
+                for folder in (home.postgres, home.valkey, home.sandbox, home.static, home.artifacts):
                     shutil.rmtree(folder, ignore_errors=True)
                 home.sign_ins.unlink(missing_ok=True)
                 home.demo_mark.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runs.machine.decide.artifacts import kept
 from runs.machine.decide.common import (
     FAILURES_BEFORE_HUMAN,
     READS_IN_A_ROW,
@@ -73,6 +74,7 @@ __all__ = [
     "history",
     "human",
     "inherited",
+    "kept",
     "keys_to_go_on",
     "next_send",
     "occupied",
