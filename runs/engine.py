@@ -18,14 +18,14 @@ from django.conf import settings
 
 from runs import agents, artifacts, crash, facts, planning, recovery
 from runs.host import gone, sender, uptime
-from runs.ledger import Guard, LeaseLost, RunChangedMeanwhile, SendRefused
+from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, plain, round_suffix
 from runs.machine.canonical import parse as parse_json
 from runs.machine.safety import Kind, verdict
-from runs.recovery import Held
+from runs.recovery import Held, Sending
 from runs.tools import Ambiguous, Answer, Executed, Refused, ToolError, WritingTool
 
 log = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ def _revalidated(
 
 
 def _execute(held: Held) -> bool:
-    if not held.validated:
+    if not held.validated(held.state):
         return _revalidate(held)
     if not held.state.remaining:
         held.decide(lambda state, now: decide.finished(state))
@@ -222,54 +222,73 @@ def terms_of(tool: WritingTool) -> e.Terms:
 
 def _send(held: Held) -> bool:
     """Persist the intent of the next step, then call."""
-    state = held.state
+    return _persist_and_call(held, _sending(held, held.state))
+
+
+def _sending(held: Held, state: s.RunState) -> Sending:
+    """The send of the next step, as of that state."""
     step = state.remaining[0]
     tool = held.agent.writing(step.tool)
     terms, account, me = terms_of(tool), tool.account, sender()
     operation_id = round_suffix(step.operation_id, state.round_of(step))
     earlier = state.by_operation(step.system, operation_id)
     senders_gone = earlier is not None and all(gone(send.sender) for send in earlier.sends)
-    return _persist_and_call(
-        held,
-        tool,
-        lambda state, now: decide.next_send(
+    return Sending(
+        decider=lambda state, now: decide.next_send(
             state, terms=terms, account=account, sender=me, now=now, senders_gone=senders_gone
         ),
-        terms,
-        facts.guard_of(state, held.run, step.system, operation_id, repeatable=terms.repeatable),
+        terms=terms,
+        account=account,
+        guard=facts.guard_of(state, held.run, step.system, operation_id, repeatable=terms.repeatable),
     )
 
 
-def _resend(held: Held, effect: s.Effect, tool: WritingTool) -> bool:
+def _following(held: Held, state: s.RunState) -> Sending | None:
+    """The send that goes into the transaction of the receipt before it: so a step costs one commit.
+
+    Only where the loop would come to that send with nothing in between; each other case takes the loop.
+    """
+    ready = state.state is s.State.EXECUTING and held.validated(state)
+    stops = state.cancel_requested or state.retry_at or state.open_effects
+    return _sending(held, state) if ready and not stops and state.remaining else None
+
+
+def _resend(held: Held, effect: s.Effect) -> bool:
     """An unknown effect that the outside cannot be asked about: sent again under its key, with a send's checks."""
     me = sender()
-    return _persist_and_call(
-        held,
-        tool,
-        lambda state, now: decide.resend_unknown(state, effect.number, sender=me, now=now),
-        effect.terms,
-        facts.guard_of(
+    sending = Sending(
+        decider=lambda state, now: decide.resend_unknown(state, effect.number, sender=me, now=now),
+        terms=effect.terms,
+        account=effect.account,
+        guard=facts.guard_of(
             held.state, held.run, effect.system, effect.operation_id, repeatable=effect.terms.repeatable
         ),
     )
+    return _persist_and_call(held, sending)
 
 
-def _persist_and_call(
-    held: Held, tool: WritingTool, decider: recovery.Decider, terms: e.Terms, guard: Guard
-) -> bool:
+def _persist_and_call(held: Held, sending: Sending) -> bool:
     """The one place that sends. The window is counted from before the intent's transaction was sent."""
     began, before = uptime(), held.state.seq
     try:
-        held.decide(decider, lease=terms.dispatch_window + terms.timeout, guard=guard)
+        held.decide(sending.decider, lease=sending.lease, guard=sending.guard)
     except SendRefused as refused:
-        return _send_refused(held, refused, terms, tool.account)
+        return _send_refused(held, refused, sending)
     effect = _just_sent(held.state, before)
-    if effect is None:
-        return True
-    if effect.terms.blind:
-        held.decide(lambda state, now: decide.dispatched(state, effect.number))
-    _received(held, tool, effect, _called(held, tool, effect, began))
+    while effect is not None:
+        tool = held.agent.writing(effect.tool)
+        if effect.terms.blind:
+            _mark(held, effect.number)
+        answer = _called(held, tool, effect, began)
+        began, before = uptime(), held.state.seq
+        followed = _received(held, tool, effect, answer)
+        effect = _just_sent(held.state, before) if followed else None
     return True
+
+
+def _mark(held: Held, number: int) -> None:
+    """The mark just before a blind tool's call."""
+    held.decide(lambda state, now: decide.dispatched(state, number))
 
 
 def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
@@ -280,10 +299,11 @@ def _just_sent(state: s.RunState, before: int) -> s.Effect | None:
     return next(sent, None)
 
 
-def _send_refused(held: Held, refused: SendRefused, terms: e.Terms, account: str) -> bool:
+def _send_refused(held: Held, refused: SendRefused, sending: Sending) -> bool:
     """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what follows."""
     if refused.check == "occupied":
         holder = holder_of(refused.detail)
+        terms, account = sending.terms, sending.account
         held.decide(lambda state, now: decide.occupied(state, holder, terms=terms, account=account, now=now))
         return True
     held.refused_sends += 1
@@ -314,8 +334,11 @@ def _called(held: Held, tool: WritingTool, effect: s.Effect, began: timedelta) -
         return Ambiguous(detail=f"{type(error).__name__} in the tool {tool.name}")
 
 
-def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -> None:
-    """Evidence first: stored in any state. Reducing it moves the run where it still can."""
+def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -> bool:
+    """Evidence first: stored in any state. Reducing it moves the run where it still can.
+
+    Where the call was done, the send of the next step is stored with it; whether one was.
+    """
     number = effect.number
     evidence, kept = artifacts.evidence_of(
         held.state.identity.tenant, effect, recovery.keepable(answer.evidence)
@@ -323,7 +346,7 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
     match answer:
         case Executed(reference=reference, versions=versions):
             problem = _problem(tool, effect, answer.evidence) or _elsewhere(effect, answer.account)
-            held.evidence(
+            return held.evidence(
                 _tied(
                     kept,
                     lambda state, now, late: decide.executed(
@@ -335,10 +358,11 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
                         versions={plain(resource): plain(version) for resource, version in versions.items()},
                         late=late,
                     ),
-                )
+                ),
+                then=lambda state: _following(held, state),
             )
         case Refused(detail=detail):
-            held.evidence(
+            return held.evidence(
                 _tied(
                     kept,
                     lambda state, now, late: decide.refused_call(
@@ -347,7 +371,7 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
                 )
             )
         case Ambiguous(detail=detail):
-            held.evidence(
+            return held.evidence(
                 _tied(
                     kept,
                     lambda state, now, late: decide.ambiguous(
@@ -387,7 +411,7 @@ def _ask(held: Held) -> bool:
     effect = due[0]
     tool = held.agent.writing(effect.tool)
     if not effect.terms.queryable:
-        return _resend(held, effect, tool)
+        return _resend(held, effect)
     answer, evidence, found = recovery.ask(effect, tool)
     problem = None
     if found and verdict(effect, answer, now).kind is Kind.RECEIPT:

@@ -123,12 +123,17 @@ def append(
         f"{lease // _MICROSECOND} microseconds" if lease else None,
         guard.as_json().decode() if guard else None,
     ]
-    crash.reach(new.identity.run, f"before {type(events[0]).__name__}")
+    crash.reach_each(new.identity.run, "before", events)
     refusal = _APPEND.call(written)
     if refusal is not None:
         raise _refusal(msgspec.json.decode(refusal), new.identity.run)
-    crash.reach(new.identity.run, f"after {type(events[0]).__name__}")
+    crash.reach_each(new.identity.run, "after", events)
     return new
+
+
+def foreseen(state: s.RunState, events: Sequence[e.Event], *, actor: e.Actor, now: datetime) -> s.RunState:
+    """What an `append` of the same would return; nothing is written."""
+    return _reduced(state, events, actor, max(now, state.at))[0] if events else state
 
 
 def _reduced(

@@ -23,7 +23,17 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from runs import actions, agents, outbox
 from runs.clock import Clock
 from runs.host import boot_id, uptime, worker_name
-from runs.ledger import ClockMoved, Guard, LeaseLost, LogUnreadable, RunChangedMeanwhile, load, stored
+from runs.ledger import (
+    ClockMoved,
+    Guard,
+    LeaseLost,
+    LogUnreadable,
+    RunChangedMeanwhile,
+    SendRefused,
+    foreseen,
+    load,
+    stored,
+)
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -51,6 +61,25 @@ class EvidenceDecider(Protocol):
     """As a Decider, and told whether the run is held by another now."""
 
     def __call__(self, state: s.RunState, now: datetime, /, late: bool) -> Sequence[e.Event]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sending:
+    """A send to be stored: what decides its events, on what terms and where, and what it must find."""
+
+    decider: Decider
+    terms: e.Terms
+    account: str
+    guard: Guard
+
+    @property
+    def lease(self) -> timedelta:
+        """How far the lease has to reach from here: to the end of the last possible call."""
+        return max(self.terms.dispatch_window + self.terms.timeout, settings.HANDOFF_DURATIONS.lease)
+
+
+#: The send that may be stored with the receipt before it, of the state that the receipt leads to; None: none may.
+Follower = Callable[[s.RunState], Sending | None]
 
 
 _CLAIM = """
@@ -99,11 +128,10 @@ class Held:
         if not isinstance(error, OperationalError | InterfaceError):
             _release(self.run.pk, self.token, None)
 
-    @property
-    def validated(self) -> bool:
+    def validated(self, state: s.RunState) -> bool:
         """Whether a revalidation passed since this claim, and since the run last came back from a stop."""
-        passed = self.state.revalidation
-        return bool(passed and passed.passed and passed.seq > max(self.first_seq, self.state.returned_seq))
+        passed = state.revalidation
+        return bool(passed and passed.passed and passed.seq > max(self.first_seq, state.returned_seq))
 
     def decide(self, decider: Decider, *, lease: timedelta | None = None, guard: Guard | None = None) -> None:
         """Append what follows from the state now. Raises ledger.AppendRefused, but for a clock that moved."""
@@ -123,7 +151,16 @@ class Held:
     ) -> None:
         self.tried = self.state.seq, ()
         now = max(self.clock.now(), self.state.at)
-        events = decider(self.state, now)
+        self._append(decider(self.state, now), now, token, lease, guard)
+
+    def _append(
+        self,
+        events: Sequence[e.Event],
+        now: datetime,
+        token: int | None,
+        lease: timedelta | None,
+        guard: Guard | None,
+    ) -> None:
         if events:
             self.tried = self.state.seq, events
             self.state = actions.write(
@@ -137,21 +174,53 @@ class Held:
                 guard=guard,
             )
 
-    def evidence(self, decider: EvidenceDecider) -> None:
+    def evidence(self, decider: EvidenceDecider, *, then: Follower | None = None) -> bool:
         """Store what came back from outside: in any state, with or without the lease, until it is stored.
 
-        `decider` is told whether another holds the run by now, so that it only keeps what came.
+        `decider` is told whether another holds the run by now, so that it only keeps what came. `then` is the send
+        that may go into the same transaction; whether one did, and nothing came after it. Where it is refused, the
+        evidence is stored without it.
         """
         late, end = False, uptime() + EVIDENCE_PATIENCE
         while True:
             try:
-                return self._write(partial(decider, late=late), None if late else self.token, None, None)
+                self._keep(partial(decider, late=late), None if late else self.token, None if late else then)
+                return self._sent_last()
+            except SendRefused:
+                then = None
             except (LeaseLost, ClockMoved, RunChangedMeanwhile, OperationalError, InterfaceError) as error:
                 if uptime() > end:
                     raise
                 late = late or isinstance(error, LeaseLost)
                 if self._ready_again(error):
-                    return None
+                    return self._sent_last()
+
+    def _keep(self, decider: Decider, token: int | None, then: Follower | None) -> None:
+        self.tried = self.state.seq, ()
+        now = max(self.clock.now(), self.state.at)
+        events = decider(self.state, now)
+        sending, sends = self._following(events, now, then) if then else (None, ())
+        if sending is None:
+            return self._append(events, now, token, None, None)
+        return self._append((*events, *sends), now, token, sending.lease, sending.guard)
+
+    def _following(
+        self, events: Sequence[e.Event], now: datetime, then: Follower
+    ) -> tuple[Sending | None, Sequence[e.Event]]:
+        """The send after the evidence. Whatever goes wrong here must not keep the evidence from being stored."""
+        try:
+            after = foreseen(self.state, events, actor=self.actor, now=now)
+            sending = then(after)
+            return sending, sending.decider(after, now) if sending else ()
+        except Exception:
+            log.exception("the next send was not prepared", extra={"run": self.run.pk})
+            return None, ()
+
+    def _sent_last(self) -> bool:
+        """Whether the latest append holds a send of ours, and is the latest of the run."""
+        after, events = self.tried
+        sent = any(isinstance(event, e.EffectIntended | e.EffectSent) for event in events)
+        return sent and self.state.seq == after + len(events)
 
     def _ready_again(self, error: Exception) -> bool:
         """Make ready to store once more; True where it was stored after all."""
