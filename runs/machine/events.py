@@ -35,11 +35,11 @@ class Actor(msgspec.Struct, frozen=True):
     name: str
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """Base of all events. VERSION grows when the meaning of the fields changes."""
 
 
-class Term(msgspec.Struct, frozen=True, kw_only=True):
+class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A constraint as its source stated it."""
 
     text: str
@@ -48,7 +48,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     source_version: str
 
 
-class Sender(msgspec.Struct, frozen=True, kw_only=True):
+class Sender(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The process that sends, so that it can later be known to be dead. `uptime` is the host's, at the send."""
 
     host: str
@@ -58,7 +58,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     uptime: timedelta
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class Terms(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the tool declared when the intent was made: the rules of an unknown outcome."""
 
     reversible: bool
@@ -559,7 +559,7 @@ VERSIONS: dict[type[Event], int] = dict.fromkeys(ALL, 1)
 TYPES: dict[str, type[Event]] = {cls.__name__: cls for cls in VERSIONS}
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An event with its place in the log: what `evolve` reduces. `at` never goes back within a run."""
 
     seq: int
@@ -606,7 +606,7 @@ def raw(text: str) -> Raw:
 
 def text_of(value: Raw) -> str:
     """The very text that was stored."""
-    return bytes(value).decode()
+    return str(value, "utf-8")
 
 
 def value_of(value: Raw) -> Any:

@@ -478,7 +478,10 @@ def _step_done(draft: Draft, step: str, effect: int, seq: int) -> None:
 
 def _open_promises(draft: Draft, effect: s.Effect, recorded: e.Recorded) -> None:
     """What the plan promised after this step opens, unless it is owed already."""
-    plan = next(p.plan for p in reversed(draft.plans) if p.version == effect.plan_version)
+    latest = draft.plans[-1]  # nearly always the one; a search costs as much as all the rest of a receipt
+    if latest.version != effect.plan_version:
+        latest = next(p for p in reversed(draft.plans) if p.version == effect.plan_version)
+    plan = latest.plan
     if not plan.promises:
         return
     owed = {(o.text, o.by) for o in draft.obligations if o.open}
