@@ -156,6 +156,9 @@ class Agent:
     policy: Policy
     constraints: tuple[Constraint, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)  #: of prompt and model, where there are any
+    #: The versions whose runs this one can go on with, when a person decides so. Each operation must be the same one to
+    #: it; `runs.compatibility` looks at that for each run.
+    takes_over: tuple[str, ...] = ()
 
     def reading(self, name: str) -> ReadingTool:
         """The reading tool of this name. Raises KeyError."""

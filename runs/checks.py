@@ -32,6 +32,9 @@ def _agent(agent: Agent) -> Iterator[CheckMessage]:
         yield _fault(
             agent, name, "stands twice", "Give each tool of an agent a name of its own.", "runs.E001"
         )
+    if agent.version in agent.takes_over:
+        text = f"{agent.name} {agent.version}: it says that it takes over its own runs."
+        yield Error(text, hint="Name other versions in takes_over.", id="runs.E005")
     for tool in agent.tools:
         yield from _names(agent, tool)
         if isinstance(tool, WritingTool):

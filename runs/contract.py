@@ -21,13 +21,15 @@ from approvals.policy import ApprovalRule, RulePolicy
 from runs.agents import Agent
 from runs.engine import terms_of
 from runs.ledger import SCHEMA_VERSION
-from runs.machine.canonical import canonical, digest
 from runs.machine.events import Terms
 from runs.tools import ReadingTool, Tool, WritingTool
+from runs.versions import recorded
 
 #: Every field of a run's state, all of which the log amounts to; those without words of their own are cursors.
 KEPT: Final[dict[str, str | Promise]] = {
-    "identity": gettext_lazy("input, creator, principal, lineage and start key"),
+    "identity": gettext_lazy(
+        "input, creator, principal, lineage, start key, and the code that the run is bound to"
+    ),
     "goals": gettext_lazy("the original goal and every revision of it"),
     "constraints": gettext_lazy("the constraints that were accepted"),
     "plans": gettext_lazy("every plan version, with its digest"),
@@ -65,14 +67,7 @@ def sections(agent: Agent) -> tuple[Section, ...]:
 
 def versions(agent: Agent) -> dict[str, str]:
     """What must not be mixed: name of the part -> its version or digest."""
-    tools = {f"tool:{tool.name}": schema_digest(tool) for tool in agent.tools}
-    parts = {"agent": agent.version, "policy": agent.policy.version, "schema": str(SCHEMA_VERSION)}
-    return {**parts, **agent.versions, **tools}
-
-
-def schema_digest(tool: Tool) -> str:
-    """The digest of a tool's argument schema: another schema is another contract."""
-    return digest("tool-schema", canonical(tool.schema.model_json_schema()))
+    return {"agent": agent.version, "schema": str(SCHEMA_VERSION), **recorded(agent)}
 
 
 def length(duration: timedelta) -> str:
@@ -194,9 +189,16 @@ def _times(agent: Agent) -> Iterator[str]:
 
 def _unmixed(agent: Agent) -> Iterator[str]:
     yield _(
-        "A run goes on only on a worker with the agent version that it began with; where there is none, a person "
-        "decides."
+        "A run goes on only on a worker with the code that it is bound to, part by part; where there is none, a "
+        "person decides. Another policy ends the plan and not the run."
     )
+    if agent.takes_over:
+        yield _(
+            "By a person’s logged decision it goes on with runs of version %(versions)s that wait, where every "
+            "operation that the run planned or did is the same one to it."
+        ) % {"versions": ", ".join(agent.takes_over)}
+    else:
+        yield _("It takes over no other version’s runs.")
     for part, version in versions(agent).items():
         yield f"{part}: {version}"
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 import msgspec
 from django.conf import settings
 
-from runs import agents, artifacts, crash, facts, planning, recovery
+from runs import agents, artifacts, crash, facts, planning, recovery, versions
 from runs.host import gone, sender, uptime
 from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.machine import decide
@@ -93,6 +93,10 @@ def _expire(held: Held) -> bool:
 
 def _plan(held: Held) -> bool:
     """Ask the planner and take what it proposes, if `validate` lets it."""
+    parts = versions.recorded(held.agent)
+    if decide.other_parts(held.state, parts):
+        held.decide(lambda state, now: decide.other_parts(state, parts))
+        return False
     try:
         proposal = held.agent.planner.propose(planning.view_of(held.state, held.clock.now()))
     except Exception as error:

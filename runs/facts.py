@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.rights import Denial
 from approvals.models import Request
 from approvals.standing import standing, who_may_decide
-from runs import artifacts, sources
+from runs import artifacts, sources, versions
 from runs.agents import Agent
 from runs.ledger import Guard, chain_problem
 from runs.limits import LONGEST_NAME
@@ -84,6 +84,7 @@ def gather(
         log_problem=chain_problem(run.pk),
         schema_version=run.schema_version,
         code=agent.version if agent else "",
+        parts=versions.recorded(agent) if agent else {},
         constraints_now=sources.standing(agent, state.constraints) if agent else {},
         approvers=approvers,
         others_may_approve=others,

@@ -136,6 +136,19 @@ def foreseen(state: s.RunState, events: Sequence[e.Event], *, actor: e.Actor, no
     return _reduced(state, events, actor, max(now, state.at))[0] if events else state
 
 
+def bind_version(state: s.RunState) -> None:
+    """The run's row after a move to other code, in the transaction of its event.
+
+    The token is raised: whoever still holds the run holds it with the code from before, and has to let go.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_run SET agent_version = %s, lease_token = lease_token + 1, lease_until = NULL, "
+            "lease_holder = '' WHERE id = %s",
+            [state.identity.agent_version, state.identity.run],
+        )
+
+
 def _reduced(
     state: s.RunState | None, events: Sequence[e.Event], actor: e.Actor, at: datetime
 ) -> tuple[s.RunState, list[str]]:

@@ -18,11 +18,14 @@ from runs.actions.steering import (
     record_answer,
     stop_unserved,
 )
+from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
 from runs.actions.writing import subject_of, write
 
 __all__ = [
     "AlreadyStarted",
     "Done",
+    "MoveRefused",
+    "Moved",
     "NoPlanToDecide",
     "attest_effect",
     "cancel_run",
@@ -30,6 +33,9 @@ __all__ = [
     "decide_plan",
     "decide_run",
     "locked",
+    "move_run",
+    "move_runs",
+    "moved_by",
     "new_run_id",
     "person_actor",
     "record_answer",

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right
-from runs import agents, sources
+from runs import agents, sources, versions
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.writing import write
 from runs.clock import database_now
@@ -66,7 +66,7 @@ def start_run(
             run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
-            budget=None if budget is None else str(budget),
+            budget=None if budget is None else str(budget), code=versions.recorded(registered),
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
         if wake:
@@ -133,7 +133,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
     event = e.RunStarted(
         run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
         input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
-        lineage=run.lineage, start_key=key,
+        lineage=run.lineage, start_key=key, code=versions.recorded(code),
         constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.inherited(closed), rounds=dict(closed.rounds), keys=decide.keys_to_go_on(closed),

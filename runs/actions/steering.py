@@ -100,6 +100,8 @@ def stop_unserved(*, run_id: str, version: str) -> None:
         held = run.lease_until is not None and run.lease_until > now
         if held or run.wake_at is None or run.wake_at > now or run.state in CLOSED:
             return
+        if run.agent_version != version:
+            return  # it was moved to another version since the sweep looked
         state = load(run_id)
         events = decide.unserved(state, agent=run.agent.name, version=version)
         write(state, events, run=run, actor=SYSTEM, now=now)

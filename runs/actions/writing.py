@@ -12,7 +12,7 @@ from accounts.rights import Right
 from approvals import decisions as approvals
 from approvals.binding import Change
 from approvals.models import Request
-from runs.ledger import Guard, append
+from runs.ledger import Guard, append, bind_version
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
@@ -38,12 +38,15 @@ def write(
     with transaction.atomic():
         new = append(state, events, actor=actor, now=now, token=token, lease=lease, guard=guard)
         _project_requests(state, new, run)
+        if new.identity.agent_version != state.identity.agent_version:
+            bind_version(new)
+            run.agent_version = new.identity.agent_version
     return new
 
 
 _TOUCHES_REQUESTS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
-    e.RunRestarted, e.RunSucceeded,
+    e.RunRestarted, e.RunSucceeded, e.VersionMoved,
 )  # fmt: skip
 
 

@@ -163,6 +163,9 @@ class RunStarted(Event, frozen=True, kw_only=True):
     #: operation -> the key under which an earlier run of the lineage sent it and was told that it did not happen. A
     #: sender that was stopped may still come through under that key, so a later send goes out under the same.
     keys: dict[str, str] = {}
+    #: The code that it is bound to: part (such as tool:pay, policy, prompt) -> version or digest. A log from before
+    #: this was recorded has none.
+    code: dict[str, str] = {}
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):
@@ -480,6 +483,20 @@ class RunResumed(Event, frozen=True, kw_only=True):
     raised: tuple[str, ...] = ()
 
 
+class VersionMoved(Event, frozen=True, kw_only=True):
+    """A person decided that another version of the agent goes on with the run. `code` is the new record.
+
+    `voids` is what changed of the tools and the policy that the plan rests on: where it is not empty, that plan and
+    its approval end here.
+    """
+
+    was: str
+    now: str
+    code: dict[str, str]
+    note: str
+    voids: tuple[Cause, ...] = ()
+
+
 class ReplanOrdered(Event, frozen=True, kw_only=True):
     """A person decided that the planner makes another plan; `note` reaches it."""
 
@@ -547,6 +564,7 @@ ALL: tuple[type[Event], ...] = (
     ArtifactKept,
     HumanNeeded,
     RunResumed,
+    VersionMoved,
     ReplanOrdered,
     CancelRequested,
     CancelBegan,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -20,6 +20,8 @@ from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.transitions import Move, target
 
+#: Grows when the same log comes to amount to another state.
+REDUCER_VERSION: Final = 1
 _document = msgspec.json.Decoder(s.PlanDocument)
 _FIELDS = s.RunState.__struct_fields__
 _parts = attrgetter(*_FIELDS)
@@ -108,9 +110,20 @@ class Draft:
             return move
         if move is Move.SETTLES and not self._settled():
             return self.state
+        if move is Move.REBOUND:
+            return self._rebound()
         if self.before is None:
             raise ValueError(f"{self.state} has no state to return to")
         return self.before
+
+    def _rebound(self) -> s.State:
+        """Back to where it was, or to planning where its plan ended with the move; stopped while a reason is left."""
+        ended = bool(self.plans) and self.plans[-1].voided_seq == self.seq
+        back = s.State.PLANNING if ended else self.before or self.state
+        if not self.reasons:
+            return back
+        self.before = back
+        return self.state
 
     def _leave(self, new: s.State, seq: int) -> None:
         """Remember where to return to when the run is stopped; forget it when it goes on."""
@@ -168,7 +181,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         run=event.run, tenant=event.tenant, agent=event.agent, agent_version=event.agent_version,
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
-        budget=event.budget, predecessor=event.predecessor,
+        budget=event.budget, predecessor=event.predecessor, code=event.code,
     )  # fmt: skip
     draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
     draft.constraints = tuple(
@@ -521,6 +534,16 @@ def _resumed(draft: Draft, event: e.RunResumed, recorded: e.Recorded) -> None:
             draft.rounds[operation] = draft.rounds.get(operation, 0) + 1
     if any(reason.code == "history_lost" for reason in draft.reasons):
         draft.history_lost = False  # a person looked outside and answers for it
+
+
+@_on(e.VersionMoved)
+def _version_moved(draft: Draft, event: e.VersionMoved, recorded: e.Recorded) -> None:
+    """Other code has the run now; a reason that was about the code alone is over."""
+    draft.identity = replace(draft.identity, agent_version=event.now, code=event.code)
+    draft.reasons = tuple(r for r in draft.reasons if r.code != "version_unavailable")
+    draft.retry_at, draft.failures, draft.replans = None, 0, 0
+    if event.voids:
+        _void_plan(draft, recorded, event.voids)
 
 
 @_on(e.ReplanOrdered)

@@ -37,6 +37,7 @@ def wake_at(state: s.RunState) -> datetime | None:
 def run_row(state: s.RunState) -> Row:
     """The columns of the run that its events move."""
     return {
+        "agent_version": state.identity.agent_version,
         "state": state.state.value,
         "direction": state.direction.value,
         "before": state.before.value if state.before else "",

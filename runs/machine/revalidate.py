@@ -19,6 +19,8 @@ ORDER = (
     "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
     "approvers", "authority", "budget", "policy", "resources", "observations", "assumptions",
 )  # fmt: skip
+#: The part of a run's code whose change ends a plan and not the run: it has a check of its own.
+POLICY = "policy"
 
 
 class Fresh(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +45,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     log_problem: str = ""
     schema_version: int = 1
     code: str = ""  #: the agent version that would run it; empty where no worker here has it
+    parts: Mapping[str, str] = {}  #: what that version is made of: part -> version or digest
     constraints_now: Mapping[int, str] = {}  #: constraint number -> "" stands, else what became of it
     approvers: tuple[Person, ...] = ()
     others_may_approve: bool = True
@@ -67,11 +70,8 @@ def failed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
 def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
     yield Check(name="log", passed=not facts.log_problem, now=facts.log_problem)
     yield from _effects(state)
-    version = state.identity.agent_version
     yield Check(name="schema", passed=facts.schema_version == 1, was="1", now=str(facts.schema_version))
-    yield Check(
-        name="code", passed=facts.code == version, subject=state.identity.agent, was=version, now=facts.code
-    )
+    yield from _code(state.identity, facts)
     yield Check(name="cancel", passed=not state.cancel_requested)
     yield from _deadlines(state, now)
     yield from _constraints(state, facts)
@@ -86,6 +86,25 @@ def _effects(state: s.RunState) -> Iterator[Check]:
         yield Check(name="effects", passed=True)
     for effect in state.open_effects:
         yield Check(name="effects", passed=False, subject=f"E-{effect.number}", now=effect.status.value)
+
+
+def _code(identity: s.Identity, facts: Facts) -> Iterator[Check]:
+    """The agent's version, then each part that was recorded against what the worker has."""
+    version = identity.agent_version
+    yield Check(
+        name="code", passed=facts.code == version, subject=identity.agent, was=version, now=facts.code
+    )
+    if not identity.code:
+        yield Check(name="code", passed=True, subject="parts", now="not recorded")
+    yield from changed_parts(identity, facts.parts if facts.code else identity.code)
+
+
+def changed_parts(identity: s.Identity, parts: Mapping[str, str]) -> Iterator[Check]:
+    """Each recorded part against `parts`; one that was never recorded binds nothing, and the policy not the run."""
+    for part, was in identity.code.items():
+        if part != POLICY:
+            now = parts.get(part, "")
+            yield Check(name="code", passed=was == now, subject=part, was=was, now=now)
 
 
 def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:

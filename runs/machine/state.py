@@ -76,7 +76,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Identity(Part, frozen=True, kw_only=True):
-    """What never changes about a run."""
+    """What a run is. Nothing of it changes, but for its version and code by a person's logged move."""
 
     run: str
     tenant: str
@@ -92,6 +92,7 @@ class Identity(Part, frozen=True, kw_only=True):
     deadline: datetime | None
     budget: str | None
     predecessor: str
+    code: dict[str, str] = {}
 
 
 class Goal(Part, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ class Move(StrEnum):
     SAME = "same"  #: the state stays
     BEFORE = "before"  #: the state from before `unknown` or `needs_human` returns
     SETTLES = "settles"  #: BEFORE once nothing is open and no other reason is left; until then SAME
+    REBOUND = "rebound"  #: BEFORE, or planning where the plan ended, once no reason is left; until then SAME
 
 
 class Decision(StrEnum):
@@ -27,6 +28,7 @@ class Decision(StrEnum):
     RECONCILE = "reconcile"
     ATTEST = "attest"  #: state what became of an effect, as a person
     RESUME = "resume"
+    MOVE = "move"  #: let another version of the agent go on with the run
     RETRY = "retry"  #: resume, and do the refused effect again in a new round
     REPLAN = "replan"
     RESTART = "restart"  #: close the run; a successor goes on with what stands
@@ -41,7 +43,7 @@ class Refused(Exception):
         super().__init__(f"{event} is not allowed while the run is {state or 'not started'}")
 
 
-SAME, BEFORE, SETTLES = Move.SAME, Move.BEFORE, Move.SETTLES
+SAME, BEFORE, SETTLES, REBOUND = Move.SAME, Move.BEFORE, Move.SETTLES, Move.REBOUND
 
 _stop: dict[type[e.Event], State | Move] = {
     e.HumanNeeded: State.NEEDS_HUMAN,
@@ -81,6 +83,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.PlanRejected: State.NEEDS_HUMAN,
         e.RunRestarted: State.RESTARTED,
         e.ChangesAsked: State.PLANNING,
+        e.VersionMoved: REBOUND,
     },
     State.APPROVED: {**_stop, **_check, e.RevalidationPassed: State.EXECUTING},
     State.EXECUTING: {
@@ -120,6 +123,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.OutcomeUnknown: SAME,
         e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
+        e.VersionMoved: REBOUND,
         e.ReplanOrdered: State.PLANNING,
         e.CancelBegan: State.CANCELLING,
     },
@@ -136,7 +140,7 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "effect_unknown": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
     "effect_conflict": (Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL),
     "schema_incompatible": (Decision.RESTART, Decision.CANCEL),
-    "version_unavailable": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
+    "version_unavailable": (Decision.RESUME, Decision.MOVE, Decision.RESTART, Decision.CANCEL),
     "deadline_passed": (Decision.CANCEL,),
     "authority_lost": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),

@@ -37,6 +37,10 @@ def _run(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
         yield _moved("run", _("Run"), was, after.state.value)
     if before and before.direction is not after.direction:
         yield _line("changed", _("The run now undoes what it did."))
+    version = after.identity.agent_version
+    if before and before.identity.agent_version != version:
+        facts = {"was": before.identity.agent_version, "now": version}
+        yield _line("changed", _("Version of the agent: %(was)s → %(now)s") % facts)
     if after.cancel_requested and not (before and before.cancel_requested):
         yield _line("added", _("The run’s end was asked for."))
     if after.successor and not (before and before.successor):

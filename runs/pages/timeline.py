@@ -301,6 +301,16 @@ def _resumed(event: e.RunResumed) -> str:
     return _quoted(text, event.note)
 
 
+@_says(e.VersionMoved)
+def _version_moved(event: e.VersionMoved) -> str:
+    text = _("moved the run from version %(was)s to version %(now)s of its agent.")
+    if event.voids:
+        ended = _("Its plan ended with that. %(causes)s")
+        text = f"{text} {ended}"
+    causes = " ".join(map(words.cause, event.voids))
+    return _quoted(text % {"was": event.was, "now": event.now, "causes": causes}, event.note)
+
+
 @_says(e.ReplanOrdered)
 def _replan(event: e.ReplanOrdered) -> str:
     return _quoted(_("decided that the agent makes another plan."), event.note)

@@ -25,7 +25,7 @@ REASONS: Final[dict[str, Words]] = {
     "effect_unknown": gettext_lazy("nobody could say what became of %(subject)s"),
     "effect_conflict": gettext_lazy("the other system’s record of %(subject)s contradicts what was sent"),
     "schema_incompatible": gettext_lazy("the run’s stored form is not one that this version can read"),
-    "version_unavailable": gettext_lazy("no worker has the version of the agent that this run began with"),
+    "version_unavailable": gettext_lazy("no worker has the code that this run is bound to"),
     "deadline_passed": gettext_lazy("the run’s deadline has passed"),
     "authority_lost": gettext_lazy("nobody may act for this run any more (%(subject)s)"),
     "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn or changed at its source"),
@@ -53,6 +53,10 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy(
             "The refused step is done again in a new round, under a new key, after all checks are made again."
         ),
+    ),
+    "move": (
+        gettext_lazy("Move to another version"),
+        gettext_lazy("Another version of the agent goes on with the run, after all checks are made again."),
     ),
     "replan": (
         gettext_lazy("Ask for another plan"),
@@ -85,7 +89,7 @@ CHECKS: Final[dict[str, Words]] = {
     "log": gettext_lazy("the stored log is whole"),
     "effects": gettext_lazy("nothing is in flight or unknown"),
     "schema": gettext_lazy("the stored form can be read"),
-    "code": gettext_lazy("the agent’s version is the one that the run began with"),
+    "code": gettext_lazy("the code is the one that the run is bound to"),
     "cancel": gettext_lazy("nobody asked for the end of the run"),
     "deadline": gettext_lazy("the deadline has not passed"),
     "approval": gettext_lazy("the approval still stands in time"),
@@ -108,6 +112,7 @@ _CAUSES: Final[dict[str, Words]] = {
     "assumptions": gettext_lazy("“%(subject)s” does not hold any more: %(now)s changed."),
     "goal": gettext_lazy("The committed goal changed from v%(was)s to v%(now)s."),
     "policy": gettext_lazy("The policy changed from %(was)s to %(now)s."),
+    "code": gettext_lazy("%(subject)s changed from %(was)s to %(now)s with the agent’s version."),
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),
     "cancelled": gettext_lazy("The run is being cancelled."),

@@ -22,7 +22,7 @@ _ALL: tuple[e.Event, ...] = (
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
         input=e.raw('{"n":0.1}'), creator="p", principal="p", lineage="run_A", start_key="k",
         constraints=(e.Term(text="x", source_kind="policy", source_ref="r", source_version="1"),), deadline=T0,
-        keys={"bank pay:7": "0" * 64},
+        keys={"bank pay:7": "0" * 64}, code={"policy": "1", "tool:pay": "c"},
     ),
     e.ObservationRecorded(
         tool="look_up", arguments=e.raw("{}"), value=e.raw("[1]"), resource="order:7", version="v1", observed_at=T0,
@@ -73,6 +73,7 @@ _ALL: tuple[e.Event, ...] = (
     ),
     e.HumanNeeded(reasons=(e.Reason(code="tool_failed", subject="E-1", evidence="no"),)),
     e.RunResumed(decision="retry", note="", raised=("pay:7",)),
+    e.VersionMoved(was="1", now="2", code={"policy": "2", "tool:pay": "d"}, note="1 is gone", voids=_causes),
     e.ReplanOrdered(note="smaller"),
     e.CancelRequested(note="not needed"),
     e.CancelBegan(),

@@ -42,6 +42,7 @@ from runs.machine.decide.plans import (
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
 from runs.machine.decide.sends import dispatched, found_open, next_send, resend_unknown
+from runs.machine.decide.versions import cannot_move, ended_by, moved, other_parts
 
 __all__ = [
     "FAILURES_BEFORE_HUMAN",
@@ -59,6 +60,7 @@ __all__ = [
     "attested",
     "begin_cancel",
     "cancel",
+    "cannot_move",
     "causes",
     "concluded",
     "conclusion_conditions",
@@ -66,6 +68,7 @@ __all__ = [
     "constraints_digest",
     "decided",
     "dispatched",
+    "ended_by",
     "executed",
     "expired",
     "finish_cancel",
@@ -76,8 +79,10 @@ __all__ = [
     "inherited",
     "kept",
     "keys_to_go_on",
+    "moved",
     "next_send",
     "occupied",
+    "other_parts",
     "plan_document",
     "proposal_refused",
     "proposed",

@@ -67,8 +67,14 @@ def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
     found: dict[str, e.Reason] = {}
     for check in lost:
         if code := _HUMAN_REASONS.get(check.name):
-            found.setdefault(code, e.Reason(code=code, subject=check.subject, evidence=check.now))
+            evidence = other_code(lost) if check.name == "code" else check.now
+            found.setdefault(code, e.Reason(code=code, subject=check.subject, evidence=evidence))
     return tuple(found.values())
+
+
+def other_code(lost: Sequence[e.Check]) -> str:
+    """What of the code is not as recorded, from what to what."""
+    return "; ".join(f"{c.subject}: {c.was} -> {c.now or 'none'}" for c in lost if c.name == "code")
 
 
 def causes(lost: Sequence[e.Check], names: frozenset[str]) -> tuple[e.Cause, ...]:
