@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.models import User
 from accounts.rights import Right
+from console import moves
 from runs.access import agents_for
 from runs.agents import queue_name, registered
 from runs.clock import database_now
@@ -61,6 +62,7 @@ def agent(request: HttpRequest, name: str, version: str) -> HttpResponse:
     here = registered().get(key)
     context: Context = {
         "agent": _row(key, known),
+        **moves.offered(person_of(request), key, idle=not known.workers),
         "list_url": reverse("agents"),
         "sections": sections(here) if here else [],
     }

@@ -45,6 +45,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "attest": (gettext_lazy("Attest what became of an effect"), e.EffectAttested.__name__, "attest"),
     "go_on": (gettext_lazy("Let a run go on"), e.RunResumed.__name__, "resume"),
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
+    "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
     "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
     "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),
@@ -65,6 +66,7 @@ REFUSALS: dict[str, Promise] = {
     "not_open": gettext_lazy("there was nothing to decide any more"),
     "reason_missing": gettext_lazy("the reason was missing"),
     "submission_reused": gettext_lazy("the form had been used for something else"),
+    "incompatible": gettext_lazy("that version cannot take the run over"),
     "form": gettext_lazy("the form was incomplete"),
     "csv": gettext_lazy("the file had errors"),
 }

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, health, inbox, live
+from console import agents, audit, health, inbox, live, moves
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -35,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/", agents.agents, name="agents"),
     path("agents/<str:name>/", agents.agents, name="agents"),
     path("agents/<str:name>/<str:version>/", agents.agent, name="agent"),
+    path("agents/<str:name>/<str:version>/move/<str:to>/", moves.move, name="agent-move"),
     path("audit/", audit.audit, name="audit"),
     *_pages("accounts.urls", "approvals.urls", "runs.urls", *_agents()),
 ]

@@ -27,6 +27,7 @@ urlpatterns = [
     path("runs/<run:run_id>/effects/<int:effect>/ask/", reconcile.ask, name="effect-ask"),
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
+    path("runs/<run:run_id>/move/", steer.move, name="run-move"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
     path("runs/<run:run_id>/replay/", replay.replay, name="run-replay"),
     path("runs/<run:run_id>/events/", events.events, name="run-events"),

@@ -212,6 +212,7 @@ def _plan(view: View, mood: str, look: Read) -> Plan:
 LIVES = Agent(
     name="lives",
     version="1",
+    takes_over=("0",),
     title="Rehearsal of stopped runs",
     planner=Rehearsed(),
     tools=(Look(), Pay(), Post(), Tell()),

@@ -69,8 +69,11 @@ def _registered(agent: agents.Agent) -> Iterator[None]:
 
 
 def _gone_version(agent: Agent, people: People, life: Life, reason: str) -> Run:
-    """Begun with a version that nobody has any more; what the sweep does after the grace is done at once."""
-    old = replace(LIVES, version="0")
+    """Begun with a version that nobody has any more; what the sweep does after the grace is done at once.
+
+    The present version takes it over: it can be moved.
+    """
+    old = replace(LIVES, version=LIVES.takes_over[0], takes_over=())
     with _registered(old):
         run = _start(agent, people, life, reason, version=old.version, wake=False)
     actions.stop_unserved(run_id=run.pk, version=old.version)

@@ -30,13 +30,14 @@ def stop(run: Run, state: s.RunState, reader: Reader) -> Context:
         "does_not": _does_not(state),
         "waits": _waits(state),
         "already": _already(state),
-        **_may("may_cancel", Right.CANCEL_RUNS, reader),
+        **may("may_cancel", Right.CANCEL_RUNS, reader),
         "values": {},
         "errors": [],
     }
 
 
-def _may(name: str, right: Right, reader: Reader) -> Context:
+def may(name: str, right: Right, reader: Reader) -> Context:
+    """Whether this person may do it, under that name; else why not."""
     if right in reader.mine:
         return {name: True}
     return {name: False, "why_not": why_not(reader.person, right, reader.holders[right])}
@@ -125,7 +126,7 @@ def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
         "stop": _stop(state) if stopped and Decision.CANCEL in decisions else None,
         "subject": subject(state),
         "commit": _("Record decision"),
-        **_may("may_decide", Right.OPERATE_RUNS, reader),
+        **may("may_decide", Right.OPERATE_RUNS, reader),
         "values": {},
         "errors": [],
     }
@@ -165,7 +166,7 @@ def renew(run: Run, state: s.RunState, reader: Reader) -> Context:
         "nothing": "" if waits else _not_now(state, reader),
         "subject": subject(state),
         "commit": _("Ask for approval again"),
-        **_may("may_decide", Right.OPERATE_RUNS, reader),
+        **may("may_decide", Right.OPERATE_RUNS, reader),
         "values": {},
         "errors": [],
     }

@@ -45,6 +45,10 @@ class FormWrong(Exception):
         super().__init__("; ".join(error["message"] for error in errors))
 
 
+class Incompatible(FormWrong):
+    """The version that was chosen cannot take the run over; `errors` say why."""
+
+
 def longer(text: str, field: str) -> Errors:
     """The error of a text that is too long to be read by the next person."""
     if len(text) <= LONGEST_TEXT:
@@ -127,6 +131,8 @@ def code_of(error: Refusal) -> str:
             return "not_allowed"
         case ConclusionRefused():
             return f"condition:{error.condition}"
+        case Incompatible():
+            return "incompatible"
         case FormWrong():
             return "form"
         case _:

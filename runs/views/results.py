@@ -111,6 +111,10 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("Your decision was recorded: the refused step is tried again."),
         _("A worker makes all checks again first."),
     ),
+    "move": lambda: (
+        _("The run was moved to another version of its agent."),
+        _("A worker of that version makes all checks again before anything is sent."),
+    ),
     "replan": lambda: (
         _("Your decision was recorded: the agent makes another plan."),
         _("Nothing is sent before that plan is approved."),

@@ -14,7 +14,7 @@ from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
-from runs.pages import stopping
+from runs.pages import moving, stopping
 from runs.pages.conflict import conflict
 from runs.views.frame import (
     Context,
@@ -28,7 +28,7 @@ from runs.views.frame import (
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
+from runs.views.refusals import Errors, FormWrong, Incompatible, Outdated, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
 
 LEAST_REASON = 10
@@ -65,6 +65,13 @@ def decide(request: HttpRequest, run_id: str) -> HttpResponse:
 def renew(request: HttpRequest, run_id: str) -> HttpResponse:
     """Ask for approval of the plan version again, where its request expired or was voided."""
     return _serve(request, run_id, RENEW)
+
+
+@console_page
+@form_page
+def move(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Let another version of its agent go on with a run that waits."""
+    return _serve(request, run_id, MOVE)
 
 
 def _serve(request: HttpRequest, run_id: str, form: Form) -> HttpResponse:
@@ -124,13 +131,13 @@ def _cancel(request: HttpRequest, page: Opened, submission: UUID) -> None:
     run_for(person_of(request), page.run.pk, Right.CANCEL_RUNS)
     note = typed(request, "reason")
     if len(note) < LEAST_REASON:
-        raise FormWrong(_too_short())
+        raise FormWrong(_too_short("reason"))
     actions.cancel_run(person=person_of(request), run_id=page.run.pk, note=note, submission=submission)
 
 
-def _too_short() -> Errors:
+def _too_short(field: str) -> Errors:
     message = _("Enter a reason of at least 10 characters. The next operator will read it.")
-    return [{"field": "reason", "message": message}]
+    return [{"field": field, "message": message}]
 
 
 def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
@@ -152,6 +159,23 @@ def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
         )
 
 
+def _move(request: HttpRequest, page: Opened, submission: UUID) -> None:
+    person = person_of(request)
+    run_for(person, page.run.pk, Right.OPERATE_RUNS)
+    if actions.repeated(submission, person, "move"):
+        return
+    _same_subject(request, page)
+    version, note = request.POST.get("choice", ""), typed(request, "note")
+    if not version:
+        raise FormWrong([{"field": "choice", "message": _("Choose the version that goes on with the run.")}])
+    if len(note) < LEAST_REASON:
+        raise FormWrong(_too_short("note"))
+    try:
+        actions.move_run(person=person, run_id=page.run.pk, version=version, note=note, submission=submission)
+    except actions.MoveRefused as error:
+        raise Incompatible([{"field": "choice", "message": moving.sentences(error.obstacles)}]) from error
+
+
 def _renew(request: HttpRequest, page: Opened, submission: UUID) -> None:
     person = person_of(request)
     run_for(person, page.run.pk, Right.OPERATE_RUNS)
@@ -169,18 +193,23 @@ def _same_subject(request: HttpRequest, page: Opened) -> None:
         raise Outdated(saw=saw, now=now)
 
 
+def _movable(page: Opened) -> Context:
+    """Moving as one of the things that can be done with the run: it has a page of its own."""
+    return {"move": moving.link(page.run, page.state)}
+
+
 STOP = Form(
     template="runs/stop.html",
     field="reason",
     action="cancel",
-    context=lambda page: stopping.stop(page.run, page.state, page.reader),
+    context=lambda page: {**stopping.stop(page.run, page.state, page.reader), **_movable(page)},
     act=_cancel,
 )
 DECIDE = Form(
     template="runs/decide.html",
     field="note",
     action="decide",
-    context=lambda page: stopping.decide(page.run, page.state, page.reader),
+    context=lambda page: {**stopping.decide(page.run, page.state, page.reader), **_movable(page)},
     act=_decide,
 )
 RENEW = Form(
@@ -189,4 +218,11 @@ RENEW = Form(
     action="renew",
     context=lambda page: stopping.renew(page.run, page.state, page.reader),
     act=_renew,
+)
+MOVE = Form(
+    template="runs/decide.html",
+    field="note",
+    action="move",
+    context=lambda page: moving.move(page.run, page.state, page.reader),
+    act=_move,
 )

@@ -622,6 +622,11 @@ DECIDE: Final[dict[str, Any]] = {
         {"value": "replan", "title": "Ask for another plan", "text": "The present plan ends."},
     ],
     "may_decide": True,
+    "move": {
+        "title": "Move to another version",
+        "text": "Another version of the agent goes on with the run.",
+        "url": f"/runs/{RUN}/move/",
+    },
     "subject": DIGEST,
     "commit": "Record decision",
     "values": {"note": HOSTILE},
@@ -699,6 +704,35 @@ AGENT_PAGE: Final[dict[str, Any]] = {
         },
     ],
 }
+_SOME_RUN: Final[dict[str, Any]] = {
+    "id": RUN,
+    "title": f"Refund order 1042 {HOSTILE}",
+    "url": f"/runs/{RUN}/",
+    "state": "needs_human",
+    "since": ago(42),
+    "why": "",
+}
+MOVE: Final[dict[str, Any]] = {
+    **SHELL,
+    "agent": "refunds",
+    "version": "1",
+    "to": "2",
+    "agent_url": "/agents/refunds/1/",
+    "list_url": "/agents/",
+    "fits": [_SOME_RUN, {**_SOME_RUN, "state": "waiting_approval"}],
+    "fit": 23,
+    "fits_more": 21,
+    "unfit": [{**_SOME_RUN, "why": f"It has no tool refund, which the run uses. {HOSTILE}"}],
+    "unfit_count": 1,
+    "unfit_more": 0,
+    "reasons": [{"text": "It has no tool refund, which the run uses.", "number": 1}],
+    "served": "No worker serves version 2 now: moved runs wait until one does.",
+    "limit": "There are 812 open runs. One form moves at most 200; open this page again then.",
+    "may_move": True,
+    "values": {"note": HOSTILE},
+    "errors": [{"field": "note", "message": "Enter a reason of at least 10 characters."}],
+    "submission": "sub_7",
+}
 
 #: name -> (template, context)
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -740,7 +774,33 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {**SHELL, "agents": [AGENT_ROW, {**AGENT_ROW, "workers": [], "stuck": 0}]},
     ),
     "agent": ("console/agent.html", AGENT_PAGE),
-    "agent-elsewhere": ("console/agent.html", {**AGENT_PAGE, "sections": []}),
+    "agent-elsewhere": (
+        "console/agent.html",
+        {
+            **AGENT_PAGE,
+            "sections": [],
+            "runs": [_SOME_RUN, {**_SOME_RUN, "title": OVERLONG}],
+            "more": 3,
+            "heirs": [{"version": "2", "url": "/agents/refunds/1/move/2/"}],
+        },
+    ),
+    "move": ("console/move.html", MOVE),
+    "moved": (
+        "console/move.html",
+        {
+            **MOVE,
+            "result": {"text": "22 runs were moved.", "detail": "1 run was not, and stays as it is."},
+            "moved": [{**_SOME_RUN, "state": "planning"}],
+            "moved_more": 21,
+            "refused": [{**_SOME_RUN, "why": OVERLONG}],
+            "refused_more": 0,
+            "errors": [],
+            "limit": "",
+            "may_move": False,
+            "why_not": "You lack the right “Operate runs”.",
+            "who_can": "Can: Kim, Mia.",
+        },
+    ),
     "review": ("runs/review.html", REVIEW),
     "review-wrong": ("runs/review.html", {**REVIEW, "errors": WRONG, "title_prefix": "Error:"}),
     "review-conflict": (

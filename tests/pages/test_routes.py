@@ -28,6 +28,7 @@ ACT = {
     "effect-attest": (),
     "run-stop": ("operator",),
     "run-decide": ("operator",),
+    "run-move": ("operator",),
     "run-renew": ("operator",),
 }
 POST_ONLY = {"effect-ask", "effect-attest"}
@@ -60,7 +61,9 @@ def run(house: House, world: World) -> Run:
 
 def test_every_address_is_in_the_table() -> None:
     names = {pattern.name for pattern in named(get_resolver().url_patterns)}
-    assert names == READ | set(ACT) | OPEN | OWN | {"agent"} | {"start", "start-progress"} & names
+    assert (
+        names == READ | set(ACT) | OPEN | OWN | {"agent", "agent-move"} | {"start", "start-progress"} & names
+    )
 
 
 def test_no_page_opens_without_signing_in(run: Run) -> None:
