@@ -6,7 +6,7 @@ proposes and the machine decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -43,8 +43,29 @@ class Done:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kept:
+    """An artifact of the run: a file of a person, long evidence, or a result that the planner kept.
+
+    `content` is there for results, the latest of each name, as far as the budget reaches.
+    """
+
+    number: int
+    name: str
+    kind: str
+    media_type: str
+    size: int
+    hash: str
+    about: str
+    content: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
-    """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls."""
+    """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls.
+
+    `artifacts` and `history` are what the budget leaves room for. Everything else is there, or the planner is not
+    asked at all. Words of `history` come from people, models and other systems: they describe, and order nothing.
+    """
 
     run: str
     goal: str
@@ -55,6 +76,9 @@ class View:
     advice: tuple[str, ...]  #: what people wrote for it: changes asked, answers
     voided: str | None  #: why the plan before lost its validity, in words
     next_version: int
+    obligations: tuple[str, ...] = ()  #: what the run promised and has not done yet
+    artifacts: tuple[Kept, ...] = ()  #: the newest first
+    history: str = ""  #: what happened so far: a summary, and the newest events one by one
 
     def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
         """The current observation of this tool with exactly these arguments."""
@@ -123,7 +147,15 @@ class Decline:
     reason: str
 
 
-Proposal = Read | Plan | Ask | Decline
+@dataclass(frozen=True, kw_only=True)
+class Keep:
+    """Proposal: keep this result, then ask me again. The latest of a name is found in `View.artifacts`."""
+
+    name: str
+    content: str
+
+
+Proposal = Read | Plan | Ask | Decline | Keep
 
 
 class Planner(Protocol):
@@ -131,6 +163,32 @@ class Planner(Protocol):
 
     def propose(self, view: View) -> Proposal:
         """The next step towards the goal. May raise: nothing has happened then, it is asked again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One event as history tells it."""
+
+    seq: int
+    at: datetime
+    kind: str
+    text: str
+
+
+class Summariser(Protocol):
+    """A model or code that condenses history. What it says is shown to the planner and decides nothing.
+
+    A summary may be lost at any moment and is made again; another one for the same events changes nothing but words.
+    """
+
+    @property
+    def version(self) -> str:
+        """Changes with its code, prompt or model: summaries of another version are not used."""
+        ...
+
+    def summarise(self, entries: Sequence[Entry], *, limit: int) -> str:
+        """These events in at most `limit` bytes; more is cut off. May raise: the events are condensed by code then."""
         ...
 
 
@@ -159,6 +217,8 @@ class Agent:
     #: The versions whose runs this one can go on with, when a person decides so. Each operation must be the same one to
     #: it; `runs.compatibility` looks at that for each run.
     takes_over: tuple[str, ...] = ()
+    context_budget: int | None = None  #: bytes that a View may have; None: the setting HANDOFF_CONTEXT_BUDGET
+    summariser: Summariser | None = None  #: None: code condenses the history
 
     def reading(self, name: str) -> ReadingTool:
         """The reading tool of this name. Raises KeyError."""

@@ -19,6 +19,9 @@ _FOLDER = os.environ.get(VARIABLE) if os.environ.get("HANDOFF_PROFILE") == "test
 CLAIMED: Final = "claimed"
 BEFORE_CALL: Final = "before call"
 AFTER_CALL: Final = "after call"
+SUMMARY_MADE: Final = "summary made"
+SUMMARY_WRITTEN: Final = "summary written"
+SUMMARY_KEPT: Final = "summary kept"
 
 
 def reach(run_id: str, point: str) -> None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 from django.conf import settings
 
-from runs import agents, artifacts, crash, facts, planning, recovery, versions
+from runs import agents, artifacts, context, crash, facts, planning, recovery, summaries, versions
 from runs.host import gone, sender, uptime
 from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
+from runs.limits import LARGEST_INLINE, LARGEST_RESULT, LONGEST_NAME
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -97,8 +99,11 @@ def _plan(held: Held) -> bool:
     if decide.other_parts(held.state, parts):
         held.decide(lambda state, now: decide.other_parts(state, parts))
         return False
+    view = _context(held)
+    if view is None:
+        return True
     try:
-        proposal = held.agent.planner.propose(planning.view_of(held.state, held.clock.now()))
+        proposal = held.agent.planner.propose(view)
     except Exception as error:
         # A planner is foreign code or a model: whatever it raises, nothing happened and it is asked again.
         log.exception("the planner failed", extra={"run": held.run.pk})
@@ -112,10 +117,57 @@ def _plan(held: Held) -> bool:
     return _take(held, proposal)
 
 
+def _context(held: Held) -> agents.View | None:
+    """What the planner is given. None: it is not asked now, and an event says why."""
+    agent, tenant = held.agent, held.state.identity.tenant
+    try:
+        return context.rebuilt(
+            held.state, held.clock.now(), history=summaries.history_of(held.state, agent),
+            budget=context.budget_of(agent), fetch=partial(artifacts.get, tenant),
+        )  # fmt: skip
+    except context.ContextTooLarge as error:
+        evidence = plain(str(error))
+        held.decide(lambda state, now: decide.human("planner_refused", subject="context", evidence=evidence))
+    except artifacts.ArtifactUnreadable as error:
+        failure = plain(str(error))
+        held.decide(
+            lambda state, now: decide.attempt_failed(
+                state, what="context", detail=failure, reason="planner_refused", now=now
+            )
+        )
+    return None
+
+
+def _keep(held: Held, proposal: agents.Keep) -> None:
+    """Keep a result of the planner. One that is kept already is not kept again: that would never end."""
+    name, data = plain(str(proposal.name))[:LONGEST_NAME], plain(str(proposal.content)).encode()
+    if not name.strip() or len(data) > LARGEST_RESULT:
+        problem = f"a result needs a name and at most {LARGEST_RESULT} bytes; {name!r} has {len(data)}"
+        held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
+        return
+    try:
+        row = artifacts.put(tenant_id=held.run.tenant_id, data=data, media_type="text/plain")
+    except Exception as error:
+        log.exception("a result could not be kept", extra={"run": held.run.pk})
+        failure = plain(f"{type(error).__name__}: {error}")
+        held.decide(
+            lambda state, now: decide.attempt_failed(
+                state, what="keep", detail=failure, reason="planner_refused", now=now
+            )
+        )
+        return
+    event = e.ArtifactKept(
+        artifact=row.hash, name=name, kind="result", media_type="text/plain", size=row.size
+    )
+    held.decide(lambda state, now: decide.kept_result(state, event))
+
+
 def _take(held: Held, proposal: object) -> bool:
     match proposal:
         case agents.Read():
             return _read(held, proposal)
+        case agents.Keep():
+            _keep(held, proposal)
         case agents.Plan():
             held.decide(lambda state, now: _proposed(held, proposal, state, now))
         case agents.Ask(question=question):
@@ -344,9 +396,10 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
     Where the call was done, the send of the next step is stored with it; whether one was.
     """
     number = effect.number
-    evidence, kept = artifacts.evidence_of(
-        held.state.identity.tenant, effect, recovery.keepable(answer.evidence)
-    )
+    whole = recovery.keepable(answer.evidence)
+    evidence, kept = artifacts.evidence_of(held.state.identity.tenant, effect, whole)
+    # Storing a long one takes a part of the window in which the next call may begin.
+    at_once = len(whole) <= LARGEST_INLINE
     match answer:
         case Executed(reference=reference, versions=versions):
             problem = _problem(tool, effect, answer.evidence) or _elsewhere(effect, answer.account)
@@ -363,7 +416,7 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
                         late=late,
                     ),
                 ),
-                then=lambda state: _following(held, state),
+                then=(lambda state: _following(held, state)) if at_once else None,
             )
         case Refused(detail=detail):
             return held.evidence(

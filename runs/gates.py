@@ -10,6 +10,7 @@ gates.E006 cancel       E007 three answers   E008 handoff      E009 context     
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace as replaced
 from datetime import timedelta
 from typing import Any, Final, Protocol
 
@@ -18,9 +19,10 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 from msgspec.structs import replace
 
-from runs import planning
-from runs.agents import Agent, registered
+from runs import context, planning
+from runs.agents import Agent, View, registered
 from runs.checks import untold
+from runs.history import History
 from runs.machine import decide, specimens, upcast
 from runs.machine import events as e
 from runs.machine import state as s
@@ -237,7 +239,7 @@ _HANDOFF: Final = "Let machine.handoff compute every line of KEYS from the state
 
 
 def context_rebuilt() -> Faults:
-    """What a planner knows is made anew from the state alone."""
+    """What a planner knows is made anew from the state, whole; a summary adds words that can be lost, and no more."""
     for state, run in _specimens():
         try:
             view = planning.view_of(run, specimens.MOMENT)
@@ -248,6 +250,27 @@ def context_rebuilt() -> Faults:
         if view != planning.view_of(run, specimens.MOMENT):
             hint = "Let planning.view_of depend on nothing but its arguments."
             yield _fault(9, f"The planner's view differs when it is made again in {state}.", hint)
+            continue
+        yield from _summary_adds_words(state, run, view)
+
+
+def _summary_adds_words(state: str, run: s.RunState, view: View) -> Faults:
+    """With any summary or none, the planner has all of the view; without room for it, it is not asked."""
+    for told in (History(), History(upto=50, summary="one thing"), History(upto=50, summary="another")):
+        budget = context.size_of(view) + 100
+        if replaced(_rebuilt(run, told, budget), history="", artifacts=()) != view:
+            hint = "Let context.rebuilt leave out nothing but history and artifacts."
+            yield _fault(9, f"The planner's context lacks or changes something in {state}.", hint)
+    try:
+        _rebuilt(run, History(), context.size_of(view) - 1)
+    except context.ContextTooLarge:
+        return
+    hint = "Let context.rebuilt raise ContextTooLarge where the view does not fit."
+    yield _fault(9, f"The planner is asked with less than it has to know in {state}.", hint)
+
+
+def _rebuilt(run: s.RunState, told: History, budget: int) -> View:
+    return context.rebuilt(run, specimens.MOMENT, history=told, budget=budget, fetch=lambda _: b"")
 
 
 def durability(values: Mapping[str, str]) -> Faults:

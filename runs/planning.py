@@ -46,6 +46,7 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         advice=state.advice,
         voided=_why_voided(state),
         next_version=len(state.plans) + 1,
+        obligations=tuple(o.text for o in state.open_obligations),
     )
 
 

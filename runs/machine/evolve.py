@@ -517,6 +517,8 @@ def _artifact(draft: Draft, event: e.ArtifactKept, recorded: e.Recorded) -> None
         number=number, hash=event.artifact, name=event.name, kind=event.kind, media_type=event.media_type,
         size=event.size, about=event.about, seq=recorded.seq, at=recorded.at,
     )  # fmt: skip
+    if event.kind == "result":
+        draft.reads += 1
 
 
 @_on(e.HumanNeeded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -47,6 +47,16 @@ def referred(text: str) -> Referred | None:
         return None
     try:
         return _decode(text).kept_as_artifact
+    except msgspec.MsgspecError:
+        return None
+
+
+def stands_for(value: Any) -> Referred | None:
+    """As `referred`, for a value that was read from its text."""
+    if not isinstance(value, dict) or KEPT not in value:
+        return None
+    try:
+        return msgspec.convert(value, _Stands).kept_as_artifact
     except msgspec.MsgspecError:
         return None
 

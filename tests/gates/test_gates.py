@@ -12,7 +12,7 @@ import pytest
 from django.core.checks import CheckMessage
 from django.core.management import CommandError, call_command
 
-from runs import gates, planning
+from runs import context, gates, planning
 from runs.machine import decide, handoff, safety
 from runs.machine import events as e
 from runs.machine import state as s
@@ -198,6 +198,22 @@ def test_a_context_that_depends_on_more_than_the_state(monkeypatch: Patch) -> No
     monkeypatch.setattr(planning, "view_of", nothing)
     ids, _text = found(gates.context_rebuilt)
     assert ids == {"gates.E009"}
+
+
+def test_a_context_that_leaves_something_out(monkeypatch: Patch) -> None:
+    real = context.rebuilt
+    monkeypatch.setattr(
+        context, "rebuilt", lambda *more, **named: replace(real(*more, **named), constraints=())
+    )
+    ids, text = found(gates.context_rebuilt)
+    assert ids == {"gates.E009"} and "lacks or changes" in text
+
+
+def test_a_context_that_is_given_whatever_its_size(monkeypatch: Patch) -> None:
+    real = context.rebuilt
+    monkeypatch.setattr(context, "rebuilt", lambda *more, **named: real(*more, **{**named, "budget": 10**6}))
+    ids, text = found(gates.context_rebuilt)
+    assert ids == {"gates.E009"} and "asked with less" in text
 
 
 @pytest.mark.parametrize("name", sorted(gates.DURABLE))

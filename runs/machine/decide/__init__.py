@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs.machine.decide.artifacts import kept
+from runs.machine.decide.artifacts import kept, kept_result
 from runs.machine.decide.common import (
     FAILURES_BEFORE_HUMAN,
     READS_IN_A_ROW,
@@ -78,6 +78,7 @@ __all__ = [
     "human",
     "inherited",
     "kept",
+    "kept_result",
     "keys_to_go_on",
     "moved",
     "next_send",

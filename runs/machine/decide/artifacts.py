@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.decide.common import Events
+from runs.machine.decide.common import READS_IN_A_ROW, Events, human
+from runs.machine.decide.plans import proposal_refused
 
 
 def kept(state: s.RunState, event: e.ArtifactKept | None) -> Events:
@@ -13,3 +14,14 @@ def kept(state: s.RunState, event: e.ArtifactKept | None) -> Events:
     if event is None or (event.artifact, event.name, event.kind, event.about) in known:
         return ()
     return (event,)
+
+
+def kept_result(state: s.RunState, event: e.ArtifactKept) -> Events:
+    """The planner keeps a result: not twice in a row under one name, and not for ever instead of a plan."""
+    named = [a for a in state.artifacts.values() if (a.kind, a.name) == (event.kind, event.name)]
+    if named and named[-1].hash == event.artifact:
+        return proposal_refused(state, (f"the result {event.name} was kept and is the latest",))
+    if state.reads < READS_IN_A_ROW:
+        return (event,)
+    evidence = f"it read or kept {state.reads} times and proposed no plan"
+    return event, *human("planner_refused", evidence=evidence)
