@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from runs.machine.state import TERMINAL, State
-from runs.machine.transitions import REASONS, TABLE, Move
+from runs.machine.transitions import REASONS, TABLE, Move, states_of
 
 PAGE = Path(__file__).with_name("states.md")
 HEAD = """# The states of a run
@@ -41,13 +41,14 @@ def _arrows(state: State | None) -> Iterator[str]:
     leads: dict[str, list[str]] = {}
     for event, target in TABLE[state].items():
         if target is not state and target is not Move.SAME:
-            leads.setdefault(_target(target), []).append(event.__name__)
+            for name in _targets(target):
+                leads.setdefault(name, []).append(event.__name__)
     for target_name, events in leads.items():
         yield f"    {state or '[*]'} --> {target_name}: {', '.join(sorted(events))}"
 
 
-def _target(target: State | Move) -> str:
-    return target.value if isinstance(target, State) else "returns"
+def _targets(target: State | Move) -> tuple[str, ...]:
+    return tuple(state.value for state in states_of(target)) or ("returns",)
 
 
 def _stays() -> Iterator[str]:

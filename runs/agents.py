@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from typing import Any, Protocol
 
@@ -60,6 +61,27 @@ class Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Signalled:
+    """An answer that came from outside, by its name; the latest last."""
+
+    name: str
+    payload: Any
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChildResult:
+    """A run that this one started for a step: where it is, or how it ended."""
+
+    run: str
+    step: str
+    name: str
+    agent: str
+    ended: str  #: succeeded or cancelled; empty while it goes on
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls.
 
@@ -79,6 +101,8 @@ class View:
     obligations: tuple[str, ...] = ()  #: what the run promised and has not done yet
     artifacts: tuple[Kept, ...] = ()  #: the newest first
     history: str = ""  #: what happened so far: a summary, and the newest events one by one
+    signals: tuple[Signalled, ...] = ()
+    children: tuple[ChildResult, ...] = ()
 
     def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
         """The current observation of this tool with exactly these arguments."""
@@ -106,6 +130,44 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Timer:
+    """A step that waits: for a length of time from when it begins, or until a moment."""
+
+    name: str
+    length: timedelta | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """A step that waits for an answer from outside, at most `within`; one that came before is taken at once."""
+
+    name: str
+    signal: str
+    within: timedelta | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChildRun:
+    """A run of another agent, or of this one, on behalf of the same principal. No version: the newest here."""
+
+    name: str
+    agent: str
+    goal: str
+    input: Mapping[str, Any]
+    version: str = ""
+    budget: Decimal | None = None  #: must be given where the parent has one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Children:
+    """A step that starts runs and waits until all of them have ended."""
+
+    name: str
+    runs: tuple[ChildRun, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Promise:
     """An obligation that opens when step `after` is confirmed and is discharged by the receipt of step `by`."""
 
@@ -125,12 +187,13 @@ class Assume:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Proposal: these steps, in this order."""
+    """Proposal: these steps, in this order. With `more` the planner is asked again once they are done."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Timer | Signal | Children, ...]
     promises: tuple[Promise, ...] = ()
     assumptions: tuple[Assume, ...] = ()
     claim: str = ""  #: what the planner says about it; shown as not verified
+    more: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +296,12 @@ class Agent:
         if not found:
             raise KeyError(name)
         return found
+
+
+def newest(name: str) -> Agent | None:
+    """The newest version of an agent that this process has. Versions are compared as text; the last wins."""
+    here = [agent for (known, _), agent in registered().items() if known == name]
+    return max(here, key=lambda agent: agent.version, default=None)
 
 
 @cache

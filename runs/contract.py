@@ -43,6 +43,11 @@ KEPT: Final[dict[str, str | Promise]] = {
     "artifacts": gettext_lazy("which files, evidence and results were kept, by the hash of their bytes"),
     "advice": gettext_lazy("what people wrote for the planner"),
     "inherited": gettext_lazy("what stands from earlier runs of the lineage"),
+    "waits": gettext_lazy("what it waits for and has waited for"),
+    "signals": gettext_lazy("every answer that came from outside"),
+    "children": gettext_lazy("the runs that it started, and how they ended"),
+    "undone": gettext_lazy("what of earlier runs it undid"),
+    "undo_requested": gettext_lazy("whether what it did is to be undone"),
     "reasons": gettext_lazy("why the run needs a person"),
     "revalidation": gettext_lazy("the latest report of checks"),
 }

@@ -17,7 +17,7 @@ from uuid import uuid4
 import msgspec
 from django.conf import settings
 
-from runs import agents, artifacts, context, crash, facts, planning, recovery, summaries, versions
+from runs import agents, artifacts, context, crash, facts, planning, recovery, summaries, undoing, versions
 from runs.host import gone, sender, uptime
 from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.limits import LARGEST_INLINE, LARGEST_RESULT, LONGEST_NAME
@@ -76,21 +76,46 @@ def _by_state(held: Held) -> bool:
             return _plan(held)
         case s.State.APPROVED:
             return _revalidate(held)
-        case s.State.EXECUTING:
+        case s.State.EXECUTING | s.State.COMPENSATING:
             return _execute(held)
+        case s.State.WAITING:
+            return _changed(held, decide.wait_over)
         case s.State.UNKNOWN:
             return _ask(held)
         case s.State.WAITING_APPROVAL:
-            return _expire(held)
+            return _changed(held, decide.expired)
         case s.State.CANCELLING:
-            held.decide(lambda state, now: decide.finish_cancel(state))
+            return _undo(held)
     return False
 
 
-def _expire(held: Held) -> bool:
+def _changed(held: Held, decider: recovery.Decider) -> bool:
+    """Decide what may follow by itself; whether anything did."""
     before = held.state.seq
-    held.decide(decide.expired)
+    held.decide(decider)
     return held.state.seq > before
+
+
+def _undo(held: Held) -> bool:
+    """Plan what is to be undone, or end the run where nothing is."""
+    try:
+        document = undoing.undo_document(held.state, held.agent) if held.state.undo_requested else None
+    except Exception as error:
+        # A tool is foreign code: where it cannot say how to undo, nothing was undone and a person decides.
+        log.exception("the plan that undoes could not be made", extra={"run": held.run.pk})
+        failure = plain(f"{type(error).__name__}: {error}")
+        held.decide(lambda state, now: decide.human("compensation_failed", evidence=failure))
+        return False
+    if document is None:
+        held.decide(lambda state, now: decide.finish_cancel(state))
+        return False
+    asks = planning.requirement(held.state, held.agent, document)
+    held.decide(
+        lambda state, now: decide.proposed(
+            state, document, claim="", requirement=asks, request=str(uuid4()), now=now
+        )
+    )
+    return True
 
 
 def _plan(held: Held) -> bool:
@@ -255,9 +280,18 @@ def _execute(held: Held) -> bool:
     if not held.validated(held.state):
         return _revalidate(held)
     if not held.state.remaining:
-        held.decide(lambda state, now: decide.finished(state))
-        return False
+        return _finish(held)
+    if held.state.remaining[0].wait is not None:
+        held.decide(lambda state, now: decide.begin_wait(state, now=now))
+        return True
     return _send(held)
+
+
+def _finish(held: Held) -> bool:
+    """Every step is done. A run that was not to end here is planned on."""
+    ends = decide.finish_cancel if held.state.undoing else decide.finished
+    held.decide(lambda state, now: ends(state))
+    return held.state.state is s.State.PLANNING
 
 
 def terms_of(tool: WritingTool) -> e.Terms:
@@ -363,9 +397,9 @@ def _send_refused(held: Held, refused: SendRefused, sending: Sending) -> bool:
         held.decide(lambda state, now: decide.occupied(state, holder, terms=terms, account=account, now=now))
         return True
     held.refused_sends += 1
-    if held.state.state is s.State.EXECUTING and held.refused_sends <= recovery.REFUSED_SENDS:
+    if held.state.state in s.SENDING and held.refused_sends <= recovery.REFUSED_SENDS:
         return _revalidate(held)
-    code = "no_progress" if held.state.state is s.State.EXECUTING else "effect_unknown"
+    code = "no_progress" if held.state.state in s.SENDING else "effect_unknown"
     held.decide(lambda state, now: decide.human(code, subject=refused.check, evidence=str(refused.detail)))
     return False
 

@@ -29,7 +29,7 @@ from runs.machine import state as s
 from runs.machine.evolve import HANDLERS, evolve
 from runs.machine.handoff import KEYS, handoff
 from runs.machine.safety import Action, next_safe_action
-from runs.machine.transitions import REASONS, TABLE, Move
+from runs.machine.transitions import REASONS, TABLE, Move, states_of
 from runs.pages import timeline
 from runs.tools import WritingTool
 
@@ -91,7 +91,7 @@ def _next(state: s.State) -> set[s.State]:
     targets = set(TABLE[state].values())
     back = {Move.BEFORE, Move.SETTLES} & targets
     stopped = {x for x in s.State if state in TABLE[x].values()} if back else set()
-    return {x for x in targets if isinstance(x, s.State)} | stopped
+    return {x for target in targets for x in states_of(target)} | stopped
 
 
 def operation_ids() -> Faults:
@@ -156,18 +156,21 @@ def resume_revalidates() -> Faults:
     hint = "Only RevalidationPassed may lead to executing, and an intent may be made only there."
     for state, moves in TABLE.items():
         for event, target in moves.items():
-            if target is s.State.EXECUTING and event is not e.RevalidationPassed:
+            if target in (*s.SENDING, Move.ONWARD) and event not in (e.RevalidationPassed, e.WaitEnded):
                 yield _fault(4, f"{event.__name__} leads from {state} to executing without the checks.", hint)
-            if event is e.EffectIntended and state is not s.State.EXECUTING:
+            if event is e.EffectIntended and state not in s.SENDING:
                 yield _fault(4, f"An intent may be made in {state}.", hint)
-    stopped = specimens.specimen(s.State.NEEDS_HUMAN, "no_progress")
+    yield from _returns_checked(specimens.specimen(s.State.NEEDS_HUMAN, "no_progress"), "a stop")
+    yield from _returns_checked(specimens.waiting(), "a wait")
+
+
+def _returns_checked(run: s.RunState, what: str) -> Faults:
     actor = e.Actor(e.ActorKind.PERSON, "p", "p")
-    resumed = evolve(
-        stopped, e.Recorded(2, specimens.MOMENT, actor, e.RunResumed(decision="resume", note=""))
-    )
-    if resumed.returned_seq != resumed.seq:
-        hint = "Let evolve note the seq at which a run comes back from a stop."
-        yield _fault(4, "A run that comes back from a stop keeps the checks from before it.", hint)
+    event = e.WaitEnded(step="x") if run.waits else e.RunResumed(decision="resume", note="")
+    back = evolve(run, e.Recorded(run.seq + 1, specimens.MOMENT, actor, event))
+    if back.returned_seq != back.seq:
+        hint = "Let evolve note the seq at which a run comes back."
+        yield _fault(4, f"A run that comes back from {what} keeps the checks from before it.", hint)
 
 
 def schema_versions() -> Faults:
@@ -188,9 +191,10 @@ def cancel_shows() -> Faults:
     for state in s.State:
         if state not in s.TERMINAL and e.CancelRequested not in TABLE[state]:
             yield _fault(6, f"Nobody can ask for the end of a run in {state.value}.", hint)
-    if TABLE[s.State.CANCELLING].get(e.RunCancelled) is not s.State.CANCELLED:
-        hint = "RunCancelled has to lead from cancelling to cancelled."
-        yield _fault(6, "A cancel is never finished.", hint)
+    for state in (s.State.CANCELLING, s.State.COMPENSATING):
+        if TABLE[state].get(e.RunCancelled) is not s.State.CANCELLED:
+            hint = f"RunCancelled has to lead from {state} to cancelled."
+            yield _fault(6, f"A cancel is never finished in {state}.", hint)
     for kind in {kind for moves in TABLE.values() for kind in moves}:
         if kind not in timeline.SENTENCES:
             hint = "Give it a sentence in runs.pages.timeline."

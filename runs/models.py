@@ -17,6 +17,7 @@ from django.db.models import F, Q
 from accounts.models import Tenant
 from accounts.rights import Right
 from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
+from runs.machine.waits import WaitKind
 
 ID_PATTERN = r"^\S+$"
 HASH_PATTERN = r"^sha256:[0-9a-f]{64}$"
@@ -53,6 +54,9 @@ class Run(models.Model):
     agent_version = models.CharField(max_length=50)
     lineage = models.CharField(max_length=32)
     predecessor = models.OneToOneField("self", on_delete=models.PROTECT, null=True, related_name="successor")
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="started", db_index=False
+    )
     start_key = models.CharField(max_length=200)
     principal = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField()
@@ -174,6 +178,8 @@ class Effect(models.Model):
     send_seq = models.IntegerField()
     receipt_seq = models.IntegerField(null=True)
     reference = models.CharField(max_length=300)
+    undoes_run = models.CharField(max_length=32, default="", db_default="")
+    undoes_effect = models.IntegerField(null=True)
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
@@ -190,6 +196,10 @@ class Effect(models.Model):
                 condition=Q(system__regex=ID_PATTERN, operation_id__regex=ID_PATTERN),
                 name="runs_effect_ids_plain",
             ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            # Of columns that never move, so that a receipt stays a heap-only update.
+            models.Index(fields=["undoes_run"], condition=~Q(undoes_run=""), name="runs_effect_undoes"),
         ]
 
     def __str__(self) -> str:
@@ -251,6 +261,56 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} O-{self.number}"
+
+
+class Wait(models.Model):
+    """What a step of a run waits for, or waited for. The latest of each step."""
+
+    pk = models.CompositePrimaryKey("run_id", "step")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="waits", db_index=False)
+    step = models.CharField(max_length=200)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    kind = models.CharField(max_length=10)
+    signal = models.CharField(max_length=100)
+    began_seq = models.IntegerField()
+    until = models.DateTimeField(null=True)
+    ended_seq = models.IntegerField(null=True)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(
+                condition=Q(kind__in=[k.value for k in WaitKind])
+                & (~Q(kind=WaitKind.TIMER.value) | Q(until__isnull=False)),
+                name="runs_wait_ends",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.step} waits for {self.kind}"
+
+
+class Child(models.Model):
+    """A run that a step of another run started. `child` is its latest successor; its parent waits until `ended_seq`."""
+
+    pk = models.CompositePrimaryKey("run_id", "seq")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="children", db_index=False)
+    seq = models.IntegerField()
+    name = models.CharField(max_length=100)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    step = models.CharField(max_length=200)
+    child = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+", db_index=False)
+    ended_seq = models.IntegerField(null=True)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["child"], name="runs_child_once"),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["child"], condition=Q(ended_seq__isnull=True), name="runs_child_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.step} {self.child_id}"
 
 
 class Claim(models.Model):

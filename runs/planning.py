@@ -6,16 +6,18 @@ import logging
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 
 from approvals import policy
-from runs import agents
+from runs import agents, waiting
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
 from runs.machine.events import Inherited, text_of
+from runs.machine.waits import Child, Signal
 from runs.tools import ArgumentsRefused, WritingTool
 
 log = logging.getLogger(__name__)
@@ -42,11 +44,23 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         input=parse(state.identity.input),
         constraints=tuple(c.term.text for c in state.constraints),
         observations=tuple(_observed(o) for o in current),
-        standing=tuple(_done(x) for x in decide.inherited(state)),
+        standing=tuple(_done(x) for x in decide.standing(state)),
         advice=state.advice,
         voided=_why_voided(state),
         next_version=len(state.plans) + 1,
         obligations=tuple(o.text for o in state.open_obligations),
+        signals=tuple(_signalled(x) for x in state.signals),
+        children=tuple(_child(x) for x in state.children.values()),
+    )
+
+
+def _signalled(signal: Signal) -> agents.Signalled:
+    return agents.Signalled(name=signal.name, payload=parse(signal.payload), by=signal.by.name, at=signal.at)
+
+
+def _child(child: Child) -> agents.ChildResult:
+    return agents.ChildResult(
+        run=child.run, step=child.step, name=child.name, agent=child.agent, ended=child.ended
     )
 
 
@@ -80,7 +94,12 @@ def _why_voided(state: s.RunState) -> str | None:
 def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: datetime) -> s.PlanDocument:
     """`validate`: schemas, canonical arguments, observations that are current. Raises ProposalInvalid."""
     problems: list[str] = []
-    steps = [_step(state, agent, step, now, problems) for step in plan.steps]
+    steps = [
+        _step(state, agent, x, now, problems)
+        if isinstance(x, agents.Step)
+        else waiting.step(state, x, problems)
+        for x in plan.steps
+    ]
     names = {step.name for step in plan.steps}
     problems += [
         f"the promise “{p.text}” names a step that is not there"
@@ -104,6 +123,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
             s.PlanPromise(text=plain(p.text), after=p.after, by=p.by, due=p.due) for p in plan.promises
         ),
         assumptions=assumptions,
+        more=plan.more,
     )
 
 
@@ -115,7 +135,7 @@ def _step(
         tool = agent.writing(step.tool)
         arguments = tool.validate(step.arguments)
         text = canonical(arguments)
-        planned = _planned(tool, step, arguments, text, _rests(state, step.rests_on, now, problems))
+        made = planned(tool, step.name, arguments, text, _rests(state, step.rests_on, now, problems))
     except (KeyError, StopIteration):
         problems.append(plain(f"{step.name}: there is no writing tool {step.tool}"))
     except (ArgumentsRefused, Uncanonical) as error:
@@ -125,8 +145,8 @@ def _step(
         log.exception("the tool failed on a proposal", extra={"tool": step.tool})
         problems.append(plain(f"{step.name}: {type(error).__name__}: {error}"))
     else:
-        problems += _unstorable(planned)
-        return planned
+        problems += _unstorable(made)
+        return made
     return None
 
 
@@ -140,12 +160,13 @@ def _unstorable(step: s.PlanStep) -> list[str]:
     return problems
 
 
-def _planned(
-    tool: WritingTool, step: agents.Step, arguments: dict[str, Any], text: str, rests: tuple[s.PlanRest, ...]
+def planned(
+    tool: WritingTool, name: str, arguments: dict[str, Any], text: str, rests: tuple[s.PlanRest, ...]
 ) -> s.PlanStep:
+    """A step as the plan holds it; `text` is the canonical form of the arguments."""
     cost = tool.cost(arguments)
     return s.PlanStep(
-        name=step.name,
+        name=name,
         tool=tool.name,
         system=tool.system,
         operation_id=tool.operation_id(arguments),
@@ -188,15 +209,7 @@ def _rests(
 
 def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) -> decide.Requirement:
     """What the agent's policy asks for this plan."""
-    steps = [
-        policy.Step(
-            tool=x.tool,
-            arguments=parse(x.arguments),
-            cost=agent.writing(x.tool).cost(parse(x.arguments)),
-            reversible=x.reversible,
-        )
-        for x in plan.steps
-    ]
+    steps = [_judged(agent, x) for x in plan.steps if x.wait is None or x.wait.children]
     asked = policy.requirement(policy=agent.policy, steps=steps)
     return decide.Requirement(
         needed=asked.needed,
@@ -205,6 +218,16 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
         policy_version=agent.policy.version,
         excluded=_excluded(state, asked.not_by),
     )
+
+
+def _judged(agent: agents.Agent, step: s.PlanStep) -> policy.Step:
+    """A step as policies see it. One that starts runs is no tool: it is judged by what they may spend."""
+    arguments = parse(step.arguments)
+    if step.wait is None:
+        cost = agent.writing(step.tool).cost(arguments)
+    else:
+        cost = None if step.cost is None else Decimal(step.cost)
+    return policy.Step(tool=step.tool or "run", arguments=arguments, cost=cost, reversible=step.reversible)
 
 
 def _excluded(state: s.RunState, parties: frozenset[policy.Party]) -> dict[str, str]:

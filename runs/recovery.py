@@ -426,6 +426,7 @@ def sweep() -> int:
 
     One whose version nobody has served for the version's grace is handed to a person.
     """
+    actions.tell_untold(SWEEP_AT_MOST)
     served = live_serves()
     due = _due(served, served_ones=True, late=timedelta())
     for run_id, agent, version in due:

@@ -15,7 +15,7 @@ from approvals.models import Decision, Request
 from runs.ledger import chain_problem, load
 from runs.machine import projection
 from runs.machine import state as s
-from runs.models import Constraint, Effect, Event, Obligation, Observation, PlanVersion, Run
+from runs.models import Child, Constraint, Effect, Event, Obligation, Observation, PlanVersion, Run, Wait
 
 _TABLES: dict[str, tuple[type[Model], str]] = {
     "effects": (Effect, "number"),
@@ -23,6 +23,8 @@ _TABLES: dict[str, tuple[type[Model], str]] = {
     "constraints": (Constraint, "number"),
     "obligations": (Obligation, "number"),
     "observations": (Observation, "number"),
+    "waits": (Wait, "step"),
+    "children": (Child, "seq"),
 }
 
 

@@ -160,6 +160,9 @@ class WritingTool(Tool):
     #: record then shows its key, and the evidence of a query is of the records under the call's own
     repeatable_ids: ClassVar[bool] = False
     volatile: ClassVar[frozenset[str]] = frozenset()  #: argument names left out of key and digest
+    compensation: ClassVar[str | None] = (
+        None  #: the writing tool of the same agent that undoes an effect of this one
+    )
 
     @property
     def account(self) -> str:
@@ -181,6 +184,10 @@ class WritingTool(Tool):
     def cost(self, arguments: Mapping[str, JSON]) -> Decimal | None:
         """Money that the effect moves, in the account's currency; None where it moves none."""
         return None
+
+    def undo_arguments(self, arguments: Mapping[str, JSON], reference: str) -> Mapping[str, JSON]:
+        """The arguments for `compensation` that undo the effect made with these and known there as `reference`."""
+        raise NotImplementedError
 
     def call(self, call: Call) -> Answer:
         """Do it. Never raises for what the other side does: an unclear outcome is Ambiguous."""

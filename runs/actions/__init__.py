@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.plans import NoPlanToDecide, decide_plan, renew_request
+from runs.actions.relatives import tell_untold
 from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
 from runs.actions.steering import (
     attest_effect,
     cancel_run,
     conclude_effect,
     decide_run,
+    end_run,
     record_answer,
+    signal_run,
     stop_unserved,
 )
 from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
@@ -32,6 +35,7 @@ __all__ = [
     "conclude_effect",
     "decide_plan",
     "decide_run",
+    "end_run",
     "locked",
     "move_run",
     "move_runs",
@@ -42,8 +46,10 @@ __all__ = [
     "renew_request",
     "repeated",
     "restart_run",
+    "signal_run",
     "start_run",
     "stop_unserved",
     "subject_of",
+    "tell_untold",
     "write",
 ]

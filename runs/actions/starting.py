@@ -127,7 +127,8 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
     key = f"restart of {run.pk}"
     Run.objects.create(
         id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
-        predecessor=run, goal=closed.goal.text, start_key=key, principal=run.principal, created_at=now, since=now,
+        predecessor=run, parent_id=run.parent_id,
+        goal=closed.goal.text, start_key=key, principal=run.principal, created_at=now, since=now,
         at=now, wake_at=now, state=s.State.PLANNING.value,
     )  # fmt: skip
     event = e.RunStarted(
@@ -136,8 +137,12 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         lineage=run.lineage, start_key=key, code=versions.recorded(code),
         constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
-        inherited=decide.inherited(closed), rounds=dict(closed.rounds), keys=decide.keys_to_go_on(closed),
+        inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
+        parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,
+        signals=tuple(
+            e.SignalKept(id=x.id, name=x.name, payload=e.raw(x.payload), by=x.by, at=x.at) for x in closed.signals
+        ),
     )  # fmt: skip
     append(None, [event], actor=person_actor(person), now=now)
     wake_on_commit(run_id=successor, agent=run.agent.name, version=version)

@@ -18,6 +18,7 @@ from runs.machine import events as e
 from runs.machine.safety import Answered
 from runs.machine.transitions import Decision
 from runs.models import CLOSED, Run
+from runs.waiting import SIGNAL_NAME
 
 SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
 
@@ -82,11 +83,33 @@ def attest_effect(
     )  # fmt: skip
 
 
-def cancel_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:
-    """End the run: now, or as soon as what is in flight or unknown is settled."""
+def cancel_run(*, person: User, run_id: str, note: str, submission: UUID, undo: bool = False) -> Done:
+    """End the run and those it started: now, or as soon as what is in flight or unknown is settled. With `undo` what
+    they did and can be undone is undone first, by a plan that is reviewed like any other.
+    """
     return by_person(
         person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="cancel", submission=submission,
-        events_of=lambda state, now: decide.cancel(state, note=note),
+        events_of=lambda state, now: decide.cancel(state, note=note, undo=undo),
+    )  # fmt: skip
+
+
+def end_run(*, person: User, run_id: str, note: str, submission: UUID) -> Done:
+    """End a run that could not undo everything: what stands is left. Raises Refused while something is open."""
+    return by_person(
+        person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="end", submission=submission,
+        events_of=lambda state, now: decide.decided(state, Decision.END, note=note),
+    )  # fmt: skip
+
+
+def signal_run(*, person: User, run_id: str, name: str, payload: str, submission: UUID) -> Done:
+    """Give the run an answer, whether or not it waits for one yet. `payload` is canonical text. Raises Refused where
+    the run has ended, ValueError for a name that no signal can have.
+    """
+    if not SIGNAL_NAME.fullmatch(name):
+        raise ValueError(f"{name[:100]!r} cannot be the name of a signal")
+    return by_person(
+        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action="signal", submission=submission,
+        events_of=lambda state, now: decide.signalled(state, id=str(submission), name=name, payload=payload),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from accounts.rights import Right
 from approvals import decisions as approvals
 from approvals.binding import Change
 from approvals.models import Request
+from runs.actions import children, relatives
 from runs.ledger import Guard, append, bind_version
 from runs.machine import events as e
 from runs.machine import state as s
@@ -33,20 +34,24 @@ def write(
 
     Most events touch no approval: those go out in one statement, with no transaction around it.
     """
-    if not any(isinstance(event, _TOUCHES_REQUESTS) for event in events):
-        return append(state, events, actor=actor, now=now, token=token, lease=lease, guard=guard)
-    with transaction.atomic():
+    if not any(isinstance(event, _TOUCHES_OTHERS) for event in events):
         new = append(state, events, actor=actor, now=now, token=token, lease=lease, guard=guard)
-        _project_requests(state, new, run)
-        if new.identity.agent_version != state.identity.agent_version:
-            bind_version(new)
-            run.agent_version = new.identity.agent_version
+    else:
+        with transaction.atomic():
+            new = append(state, events, actor=actor, now=now, token=token, lease=lease, guard=guard)
+            _project_requests(state, new, run)
+            if new.identity.agent_version != state.identity.agent_version:
+                bind_version(new)
+                run.agent_version = new.identity.agent_version
+            children.start(new, [x for x in events if isinstance(x, e.ChildStarted)], run=run, now=now)
+    relatives.tell_on_commit(state, new)
     return new
 
 
-_TOUCHES_REQUESTS = (
+#: Events that move rows of other tables or other runs.
+_TOUCHES_OTHERS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
-    e.RunRestarted, e.RunSucceeded, e.VersionMoved,
+    e.RunRestarted, e.RunSucceeded, e.RunCancelled, e.PlanCarriedOut, e.ChildStarted, e.VersionMoved,
 )  # fmt: skip
 
 

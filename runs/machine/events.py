@@ -138,6 +138,18 @@ class Inherited(msgspec.Struct, frozen=True, kw_only=True):
     arguments_digest: str
     reference: str
     title: str
+    round: int = 0
+    seq: int = 0  #: the event by which the run that holds it now took it over
+
+
+class SignalKept(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that a successor takes over from the run before it."""
+
+    id: str
+    name: str
+    payload: Raw
+    by: Actor
+    at: datetime
 
 
 class RunStarted(Event, frozen=True, kw_only=True):
@@ -166,6 +178,10 @@ class RunStarted(Event, frozen=True, kw_only=True):
     #: The code that it is bound to: part (such as tool:pay, policy, prompt) -> version or digest. A log from before
     #: this was recorded has none.
     code: dict[str, str] = {}
+    parent: str = ""  #: the run that started this one for its step `parent_step`, and waits for it
+    parent_step: str = ""
+    depth: int = 0  #: how many runs stand above it
+    signals: tuple[SignalKept, ...] = ()
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):
@@ -504,9 +520,10 @@ class ReplanOrdered(Event, frozen=True, kw_only=True):
 
 
 class CancelRequested(Event, frozen=True, kw_only=True):
-    """A person asked for the run to end at the next safe point."""
+    """The run shall end at the next safe point; with `undo` what it did and can be undone is undone first."""
 
     note: str
+    undo: bool = False
 
 
 class CancelBegan(Event, frozen=True, kw_only=True):
@@ -517,6 +534,77 @@ class RunCancelled(Event, frozen=True, kw_only=True):
     """The run ended before its goal. Open obligations are handed to a person."""
 
     obligations: tuple[int, ...]
+
+
+class EffectCompensated(Event, frozen=True, kw_only=True):
+    """Another run undid an effect of this one, which had ended: it stands no more."""
+
+    effect: int
+    by_run: str
+    by_effect: int
+
+
+class PlanCarriedOut(Event, frozen=True, kw_only=True):
+    """Every step of a plan that was not the last one is done; the planner makes the next."""
+
+    version: int
+
+
+class WaitBegan(Event, frozen=True, kw_only=True):
+    """The run waits for a timer, a signal or its children. Nothing is held meanwhile."""
+
+    step: str
+    kind: str
+    digest: str
+    signal: str = ""
+    length: timedelta | None = None
+    until: datetime | None = None
+
+
+class WaitEnded(Event, frozen=True, kw_only=True):
+    """What a step waited for came; `signal` is the id of the answer."""
+
+    step: str
+    signal: str = ""
+
+
+class SignalReceived(Event, frozen=True, kw_only=True):
+    """An answer came from outside. It is kept until a step waits for it."""
+
+    id: str
+    name: str
+    payload: Raw
+
+
+class ChildStarted(Event, frozen=True, kw_only=True):
+    """A step started a child run, in the transaction that holds this event."""
+
+    run: str
+    step: str
+    name: str
+    agent: str
+    agent_version: str
+    goal: str
+    input: Raw
+    budget: str | None = None
+
+
+class ChildReplaced(Event, frozen=True, kw_only=True):
+    """A child was restarted: its successor is waited for."""
+
+    run: str
+    successor: str
+
+
+class ChildEnded(Event, frozen=True, kw_only=True):
+    """A child is over: in what state, what it spent, and what it did that stands."""
+
+    run: str
+    ended: str
+    spent: str
+    standing: tuple[Inherited, ...] = ()
+    rounds: dict[str, int] = {}
+    keys: dict[str, str] = {}
 
 
 class RunRestarted(Event, frozen=True, kw_only=True):
@@ -566,8 +654,16 @@ ALL: tuple[type[Event], ...] = (
     RunResumed,
     VersionMoved,
     ReplanOrdered,
+    PlanCarriedOut,
+    WaitBegan,
+    WaitEnded,
+    SignalReceived,
+    ChildStarted,
+    ChildReplaced,
+    ChildEnded,
     CancelRequested,
     CancelBegan,
+    EffectCompensated,
     RunCancelled,
     RunRestarted,
     RunSucceeded,

@@ -16,9 +16,11 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from runs.machine import events as e
+from runs.machine import evolving
 from runs.machine import state as s
 from runs.machine.back_off import back_off
-from runs.machine.transitions import Move, target
+from runs.machine.transitions import BY_DIRECTION, Move, target
+from runs.machine.waits import Child, Signal, Wait
 
 #: Grows when the same log comes to amount to another state.
 REDUCER_VERSION: Final = 1
@@ -57,6 +59,11 @@ class Draft:
     revalidation: s.Revalidation | None
     returned_seq: int
     cancel_requested: bool
+    undo_requested: bool
+    undone: tuple[e.Inherited, ...]
+    waits: dict[str, Wait]
+    signals: tuple[Signal, ...]
+    children: dict[str, Child]
     retry_at: datetime | None
     failures: int
     replans: int
@@ -89,7 +96,8 @@ class Draft:
     def _begin(self) -> None:
         """Fresh containers, never the shared defaults of the class."""
         self.observations, self.effects, self.done, self.produced = {}, {}, {}, {}
-        self.rounds, self.keys, self.artifacts = {}, {}, {}
+        self.rounds, self.keys, self.artifacts, self.waits, self.children = {}, {}, {}, {}, {}
+        self.signals, self.undone, self.undo_requested = (), (), False
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
@@ -108,6 +116,8 @@ class Draft:
     def _new_state(self, move: s.State | Move) -> s.State:
         if isinstance(move, s.State):
             return move
+        if move in BY_DIRECTION:
+            return BY_DIRECTION[move][self.direction]
         if move is Move.SETTLES and not self._settled():
             return self.state
         if move is Move.REBOUND:
@@ -119,7 +129,7 @@ class Draft:
     def _rebound(self) -> s.State:
         """Back to where it was, or to planning where its plan ended with the move; stopped while a reason is left."""
         ended = bool(self.plans) and self.plans[-1].voided_seq == self.seq
-        back = s.State.PLANNING if ended else self.before or self.state
+        back = BY_DIRECTION[Move.REPLANS][self.direction] if ended else self.before or self.state
         if not self.reasons:
             return back
         self.before = back
@@ -128,6 +138,8 @@ class Draft:
     def _leave(self, new: s.State, seq: int) -> None:
         """Remember where to return to when the run is stopped; forget it when it goes on."""
         stops = (s.State.UNKNOWN, s.State.NEEDS_HUMAN)
+        if self.state is s.State.WAITING and new not in stops:
+            self.returned_seq = seq  # time has passed: all checks are made again
         if new in stops:
             self.before = self.state if self.state not in stops else self.before
         elif self.state in stops:
@@ -173,6 +185,7 @@ def _nothing(draft: Draft, event: e.Event, recorded: e.Recorded) -> None:
 
 
 HANDLERS[e.EvidenceKept] = _nothing
+HANDLERS.update(evolving.HANDLERS)
 
 
 @_on(e.RunStarted)
@@ -181,15 +194,18 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         run=event.run, tenant=event.tenant, agent=event.agent, agent_version=event.agent_version,
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
-        budget=event.budget, predecessor=event.predecessor, code=event.code,
+        budget=event.budget, predecessor=event.predecessor, parent=event.parent, parent_step=event.parent_step,
+        depth=event.depth, code=event.code,
     )  # fmt: skip
+    draft.signals = evolving.signals_kept(event, recorded)
     draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
     draft.constraints = tuple(
         s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
         for n, term in enumerate(event.constraints, 1)
     )
 
-    draft.inherited, draft.rounds, draft.keys = event.inherited, dict(event.rounds), dict(event.keys)
+    draft.inherited = tuple(replace(x, seq=recorded.seq) for x in event.inherited)
+    draft.rounds, draft.keys = dict(event.rounds), dict(event.keys)
     draft.obligations = tuple(
         s.Obligation(
             number=n, text=owed.text, by=owed.by, opened_seq=recorded.seq, opened_at=recorded.at,
@@ -357,6 +373,7 @@ def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> No
         operation_id=event.operation_id, key=event.key, round=event.round, arguments=e.text_of(event.arguments),
         arguments_digest=event.arguments_digest, plan_version=event.plan_version,
         title=step.title if step else event.step, cost=step.cost if step else None,
+        undoes=step.undoes if step else None,
         terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
         intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,),
     )  # fmt: skip
@@ -478,6 +495,7 @@ def _settle(draft: Draft, number: int, receipt: s.Receipt, recorded: e.Recorded)
     if receipt.executed:
         _step_done(draft, effect.step, number, recorded.seq)
         _open_promises(draft, effect, recorded)
+        evolving.undone(draft, effect)
 
 
 def _step_done(draft: Draft, step: str, effect: int, seq: int) -> None:
@@ -534,6 +552,7 @@ def _resumed(draft: Draft, event: e.RunResumed, recorded: e.Recorded) -> None:
         if step.name in event.raised:
             operation = f"{step.system} {step.operation_id}"
             draft.rounds[operation] = draft.rounds.get(operation, 0) + 1
+    evolving.wait_prolonged(draft, recorded)
     if any(reason.code == "history_lost" for reason in draft.reasons):
         draft.history_lost = False  # a person looked outside and answers for it
 
@@ -559,15 +578,27 @@ def _replan(draft: Draft, event: e.ReplanOrdered, recorded: e.Recorded) -> None:
 @_on(e.CancelRequested)
 def _cancel(draft: Draft, event: e.CancelRequested, recorded: e.Recorded) -> None:
     draft.cancel_requested = True
+    draft.undo_requested = event.undo
 
 
 @_on(e.CancelBegan)
 def _cancel_began(draft: Draft, event: e.CancelBegan, recorded: e.Recorded) -> None:
+    draft.direction, draft.retry_at, draft.failures, draft.replans = s.Direction.UNDO, None, 0, 0
     _void_request(draft, recorded, (e.Cause(what="cancelled", subject="", was="", now=""),))
+
+
+@_on(e.PlanCarriedOut)
+def _carried_out(draft: Draft, event: e.PlanCarriedOut, recorded: e.Recorded) -> None:
+    evolving.carried_out(draft, event, recorded)
+    _consume(draft, recorded)
 
 
 @_on(e.RunSucceeded)
 def _succeeded(draft: Draft, event: e.RunSucceeded, recorded: e.Recorded) -> None:
+    _consume(draft, recorded)
+
+
+def _consume(draft: Draft, recorded: e.Recorded) -> None:
     """An approval is used up by the run of its steps; one whose time ended on the way has expired."""
     request = draft.requests[-1] if draft.requests else None
     if request and request.status is s.RequestStatus.VALID:
@@ -577,6 +608,9 @@ def _succeeded(draft: Draft, event: e.RunSucceeded, recorded: e.Recorded) -> Non
 
 @_on(e.RunCancelled)
 def _cancelled(draft: Draft, event: e.RunCancelled, recorded: e.Recorded) -> None:
+    if draft.plans and all(step.name in draft.done for step in draft.plans[-1].plan.steps):
+        _consume(draft, recorded)
+    _void_request(draft, recorded, (e.Cause(what="cancelled", subject="", was="", now=""),))
     draft.obligations = tuple(
         replace(o, handed_over=True) if o.number in event.obligations else o for o in draft.obligations
     )

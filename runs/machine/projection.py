@@ -10,6 +10,8 @@ from typing import Any
 
 from runs.machine import state as s
 from runs.machine.canonical import plain
+from runs.machine.safety import came
+from runs.machine.waits import Child, Wait, WaitKind
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -22,8 +24,9 @@ def wake_at(state: s.RunState) -> datetime | None:
         case s.State.SUCCEEDED | s.State.CANCELLED | s.State.RESTARTED:
             return None
         case s.State.NEEDS_HUMAN:
-            # A cancel that waited for an open effect goes on by itself once nothing is open.
-            return state.at if state.cancel_requested and not state.open_effects else None
+            return state.at if _may_end(state) else None
+        case s.State.WAITING:
+            return _wait_over_at(state)
         case s.State.WAITING_APPROVAL:
             request = state.request
             pending = request is not None and request.status is s.RequestStatus.PENDING
@@ -32,6 +35,22 @@ def wake_at(state: s.RunState) -> datetime | None:
             return min((e.next_ask_at or state.at for e in state.open_effects), default=state.at)
         case _:
             return state.retry_at or state.at
+
+
+def _may_end(state: s.RunState) -> bool:
+    """A cancel that waited for an open effect or a child goes on by itself once nothing is open."""
+    asked = state.cancel_requested and not state.undoing
+    return asked and not state.open_effects and not state.open_children
+
+
+def _wait_over_at(state: s.RunState) -> datetime | None:
+    """At once where what is waited for came; None where only an answer or a child's end brings it on."""
+    wait = state.wait
+    if _may_end(state) or wait is None:
+        return state.at
+    if wait.kind is not WaitKind.TIMER and came(state, wait, state.at):
+        return state.at
+    return wait.until
 
 
 def run_row(state: s.RunState) -> Row:
@@ -90,6 +109,8 @@ def effect_row(state: s.RunState, effect: s.Effect) -> Row:
         "send_seq": effect.last_send.seq,
         "receipt_seq": effect.receipt.seq if effect.receipt else None,
         "reference": _kept(effect.receipt.reference) if effect.receipt else "",
+        "undoes_run": effect.undoes.run if effect.undoes else "",
+        "undoes_effect": effect.undoes.effect if effect.undoes else None,
     }
 
 
@@ -161,6 +182,31 @@ def _observation_row(state: s.RunState, observation: s.Observation) -> Row:
     }
 
 
+def _wait_row(state: s.RunState, wait: Wait) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "step": wait.step,
+        "kind": wait.kind.value,
+        "signal": wait.signal,
+        "began_seq": wait.began_seq,
+        "until": wait.until,
+        "ended_seq": wait.ended_seq,
+    }
+
+
+def _child_row(state: s.RunState, child: Child) -> Row:
+    return {
+        "run_id": state.identity.run,
+        "tenant_id": state.identity.tenant,
+        "seq": child.seq,
+        "name": child.name,
+        "step": child.step,
+        "child_id": child.run,
+        "ended_seq": child.ended_seq,
+    }
+
+
 def changes(before: s.RunState | None, after: s.RunState) -> Rows:
     """The rows that the step from `before` to `after` moved; all of them where there is no `before`.
 
@@ -178,6 +224,10 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
         "observations": [
             _observation_row(after, o)
             for o in _moved_in(before.observations if before else {}, after.observations)
+        ],
+        "waits": [_wait_row(after, w) for w in _moved_in(before.waits if before else {}, after.waits)],
+        "children": [
+            _child_row(after, c) for c in _moved_in(before.children if before else {}, after.children)
         ],
     }
 

@@ -62,9 +62,14 @@ def report(state: s.RunState, facts: Facts, now: datetime) -> tuple[Check, ...]:
     return tuple(check for name in ORDER for check in made[name])
 
 
-def failed(checks: tuple[Check, ...]) -> tuple[Check, ...]:
-    """Those that did not pass, the deciding one first."""
-    return tuple(check for check in checks if not check.passed)
+#: In direction `undo` these are reported and decide nothing: compensation exists for just those cases.
+REPORTED_IN_UNDO = frozenset({"cancel", "deadline", "constraints", "goal", "observations", "assumptions"})
+
+
+def failed(checks: tuple[Check, ...], *, undoing: bool = False) -> tuple[Check, ...]:
+    """Those that did not pass and decide, the deciding one first."""
+    told = REPORTED_IN_UNDO if undoing else frozenset()
+    return tuple(check for check in checks if not check.passed and check.name not in told)
 
 
 def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:

@@ -12,6 +12,7 @@ from runs.machine.back_off import back_off
 from runs.machine.canonical import canonical, parse
 from runs.machine.events import MatchFound, text_of
 from runs.machine.transitions import Decision, allowed_decisions, first_reason
+from runs.machine.waits import Wait, WaitKind
 
 #: The part of a key's retention that is never used: clocks differ, and the call itself takes time.
 RETENTION_MARGIN = 0.1
@@ -176,6 +177,8 @@ class Action(StrEnum):
     RECONCILE = "reconcile"  #: an operator settles an effect
     DECIDE = "decide"  #: an operator takes one of the decisions that the reasons allow
     SETTLE = "settle"  #: in flight: the holder is calling now
+    WAIT = "wait"  #: a timer, a signal or a child run ends it
+    UNDO = "undo"  #: a worker undoes what stands
     FINISH_CANCEL = "finish_cancel"
     NONE = "none"  #: the run is over
 
@@ -190,6 +193,7 @@ class SafeAction(msgspec.Struct, frozen=True, kw_only=True):
     plan: int | None = None
     reason: str | None = None
     until: datetime | None = None
+    waits_for: str = ""  #: the step that waits
     decisions: tuple[Decision, ...] = ()
     not_safe: tuple[str, ...] = ()
 
@@ -209,7 +213,13 @@ def next_safe_action(state: s.RunState) -> SafeAction:
         case s.State.WAITING_APPROVAL:
             return _for_approver(state)
         case s.State.CANCELLING:
-            return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
+            return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7", until=state.retry_at)
+        case s.State.WAITING:
+            return _for_wait(state)
+        case s.State.COMPENSATING:
+            return _in_flight(state) or SafeAction(
+                action=Action.UNDO, right=None, rule="NSA-10", until=state.retry_at
+            )
         case _:
             return _for_worker(state)
 
@@ -229,6 +239,34 @@ def _in_flight(state: s.RunState) -> SafeAction | None:
     return SafeAction(
         action=Action.SETTLE, right=None, rule="NSA-2", effect=effect.number, until=end,
         not_safe=UNSAFE_WHILE_OPEN,
+    )  # fmt: skip
+
+
+def _for_wait(state: s.RunState) -> SafeAction:
+    if state.cancel_requested and not state.open_children:
+        return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
+    wait = state.wait
+    if wait is None or came(state, wait, state.at):
+        return SafeAction(action=Action.RUN, right=None, rule="NSA-1")
+    return SafeAction(action=Action.WAIT, right=None, rule="NSA-9", until=wait.until, waits_for=wait.step)
+
+
+def came(state: s.RunState, wait: Wait, now: datetime) -> bool:
+    """Whether what a step waits for is there."""
+    match wait.kind:
+        case WaitKind.TIMER:
+            return wait.until is None or now >= wait.until
+        case WaitKind.SIGNAL:
+            return any(x.name == wait.signal and not x.taken_by for x in state.signals)
+        case WaitKind.CHILDREN:
+            return not any(c.open for c in state.children.values() if c.step == wait.step)
+
+
+def decisions_of(state: s.RunState) -> tuple[Decision, ...]:
+    """Exactly what a person may decide on the run as it stands."""
+    return allowed_decisions(
+        state.reasons, open_effects=bool(state.open_effects), open_children=bool(state.open_children),
+        undoing=state.undoing,
     )  # fmt: skip
 
 
@@ -254,10 +292,10 @@ def _for_approver(state: s.RunState) -> SafeAction:
 
 
 def _for_human(state: s.RunState) -> SafeAction:
-    if state.cancel_requested and not state.open_effects:
+    if state.cancel_requested and not state.undoing and not (state.open_effects or state.open_children):
         return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
     reason = first_reason(state.reasons)
-    decisions = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
+    decisions = decisions_of(state)
     if state.open_effects:
         return SafeAction(
             action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=state.open_effects[0].number,

@@ -39,6 +39,12 @@ def specimen(state: s.State, *reasons: str) -> s.RunState:
     )
 
 
+def waiting() -> s.RunState:
+    """A run that waits for a timer."""
+    began = e.WaitBegan(step="x", kind="timer", digest="d", until=MOMENT)
+    return evolve(specimen(s.State.EXECUTING), e.Recorded(2, MOMENT, _SYSTEM, began))
+
+
 def effect(status: s.EffectStatus = s.EffectStatus.UNKNOWN) -> s.Effect:
     """One use of a tool, sent once."""
     return s.Effect(

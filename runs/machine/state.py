@@ -10,9 +10,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from runs.machine.events import Actor, Cause, Check, Inherited, MatchFound, Reason, Sender, Term, Terms
+from runs.machine.waits import Child, Part, PlanWait, Signal, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,16 +24,20 @@ class State(StrEnum):
     WAITING_APPROVAL = "waiting_approval"
     APPROVED = "approved"
     EXECUTING = "executing"
+    WAITING = "waiting"
     UNKNOWN = "unknown"
     NEEDS_HUMAN = "needs_human"
     CANCELLING = "cancelling"
+    COMPENSATING = "compensating"
     SUCCEEDED = "succeeded"
     CANCELLED = "cancelled"
     RESTARTED = "restarted"
 
 
 TERMINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.RESTARTED})
-WORKER_MOVES = frozenset({State.PLANNING, State.APPROVED, State.EXECUTING, State.UNKNOWN, State.CANCELLING})
+#: Where effects are sent.
+SENDING = frozenset({State.EXECUTING, State.COMPENSATING})
+WORKER_MOVES = frozenset({State.PLANNING, State.APPROVED, *SENDING, State.UNKNOWN, State.CANCELLING})
 
 
 class Direction(StrEnum):
@@ -51,9 +54,11 @@ class EffectStatus(StrEnum):
     UNKNOWN = "unknown"
     CONFIRMED = "confirmed"
     NOT_EXECUTED = "not_executed"
+    COMPENSATED = "compensated"  #: it happened, and was undone
 
 
 OPEN_EFFECT = frozenset({EffectStatus.IN_FLIGHT, EffectStatus.UNKNOWN})
+HELD = OPEN_EFFECT | {EffectStatus.CONFIRMED}
 
 
 class RequestStatus(StrEnum):
@@ -69,10 +74,6 @@ class RequestStatus(StrEnum):
 
 
 OPEN_REQUEST = frozenset({RequestStatus.PENDING, RequestStatus.VALID})
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Base of the parts of a state. Frozen parts hold no cycle, so the collector need not look at thousands of them."""
 
 
 class Identity(Part, frozen=True, kw_only=True):
@@ -92,7 +93,10 @@ class Identity(Part, frozen=True, kw_only=True):
     deadline: datetime | None
     budget: str | None
     predecessor: str
-    code: dict[str, str] = {}
+    code: Mapping[str, str] = {}
+    parent: str = ""
+    parent_step: str = ""
+    depth: int = 0
 
 
 class Goal(Part, frozen=True, kw_only=True):
@@ -160,8 +164,15 @@ class PlanRest(Part, frozen=True, kw_only=True):
     version: str
 
 
+class Undoes(Part, frozen=True, kw_only=True):
+    """The effect that a step undoes."""
+
+    run: str
+    effect: int
+
+
 class PlanStep(Part, frozen=True, kw_only=True):
-    """One effect of a plan, with the arguments exactly as they will be sent."""
+    """One effect of a plan, with the arguments exactly as they will be sent; or, with `wait`, a wait and no effect."""
 
     name: str
     tool: str
@@ -175,6 +186,8 @@ class PlanStep(Part, frozen=True, kw_only=True):
     volatile: tuple[str, ...]
     cost: str | None
     rests_on: tuple[PlanRest, ...]
+    undoes: Undoes | None = None
+    wait: PlanWait | None = None
 
 
 class PlanPromise(Part, frozen=True, kw_only=True):
@@ -194,7 +207,10 @@ class PlanAssumption(Part, frozen=True, kw_only=True):
 
 
 class PlanDocument(Part, frozen=True, kw_only=True):
-    """The part of a plan that is digested, reviewed and executed: one text for all three."""
+    """The part of a plan that is digested, reviewed and executed: one text for all three.
+
+    `more`: the planner makes another plan once this one is carried out. `undo`: made by code, to undo what stands.
+    """
 
     run: str
     version: int
@@ -204,6 +220,8 @@ class PlanDocument(Part, frozen=True, kw_only=True):
     steps: tuple[PlanStep, ...]
     promises: tuple[PlanPromise, ...]
     assumptions: tuple[PlanAssumption, ...]
+    more: bool = False
+    undo: bool = False
 
 
 class PlanVersion(Part, frozen=True, kw_only=True):
@@ -248,7 +266,7 @@ class Request(Part, frozen=True, kw_only=True):
     status: RequestStatus
     seq: int
     at: datetime
-    excluded: dict[str, str] = {}
+    excluded: Mapping[str, str] = {}
     decisions: tuple[Decision, ...] = ()
     causes: tuple[Cause, ...] = ()
     closed_seq: int | None = None
@@ -329,6 +347,8 @@ class Effect(Part, frozen=True, kw_only=True):
     next_ask_at: datetime | None = None
     dispatched_seq: int | None = None
     conflict: str = ""
+    undoes: Undoes | None = None
+    compensated_by: Undoes | None = None  #: the effect, here or in another run, that undid it
     attestations: tuple[Attestation, ...] = ()
 
     @property
@@ -404,6 +424,11 @@ class RunState(Part, frozen=True, kw_only=True):
     revalidation: Revalidation | None = None
     returned_seq: int = 0
     cancel_requested: bool = False
+    undo_requested: bool = False
+    undone: tuple[Inherited, ...] = ()
+    waits: Mapping[str, Wait] = {}
+    signals: tuple[Signal, ...] = ()
+    children: Mapping[str, Child] = {}
     retry_at: datetime | None = None
     failures: int = 0
     replans: int = 0
@@ -431,6 +456,23 @@ class RunState(Part, frozen=True, kw_only=True):
         return tuple(e for e in self.effects.values() if e.status in OPEN_EFFECT)
 
     @property
+    def undoing(self) -> bool:
+        """Whether the run is on its way to an end before its goal."""
+        return self.direction is Direction.UNDO
+
+    @property
+    def open_children(self) -> tuple[Child, ...]:
+        """Runs that this one started and that have not ended."""
+        return tuple(c for c in self.children.values() if c.open)
+
+    @property
+    def wait(self) -> Wait | None:
+        """What the run waits for now, or will again once a stop is over."""
+        step = self.remaining[0] if self.remaining else None
+        known = self.waits.get(step.name) if step else None
+        return known if known and known.ended_seq is None else None
+
+    @property
     def open_obligations(self) -> tuple[Obligation, ...]:
         """Promised and not yet done."""
         return tuple(o for o in self.obligations if o.open)
@@ -452,7 +494,7 @@ class RunState(Part, frozen=True, kw_only=True):
     def standing(self, system: str, operation_id: str) -> Effect | None:
         """The effect that holds an operation id against every other intent: in flight, unknown or confirmed."""
         known = self.by_operation(system, operation_id)
-        return None if known is None or known.status is EffectStatus.NOT_EXECUTED else known
+        return known if known and known.status in HELD else None
 
     def inherited_by(self, system: str, operation_id: str) -> Inherited | None:
         """The effect of an earlier run of the lineage that stands under an operation id."""
@@ -464,6 +506,10 @@ class RunState(Part, frozen=True, kw_only=True):
         held = self.standing(step.system, step.operation_id)
         return bool(held or self.inherited_by(step.system, step.operation_id))
 
+    def waited(self, step: PlanStep) -> bool:
+        """Whether a waiting step has begun: what its children may spend is counted with them."""
+        return step.wait is not None and step.name in self.waits
+
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""
         steps = self.plan.plan.steps if self.plan else ()
@@ -473,14 +519,17 @@ class RunState(Part, frozen=True, kw_only=True):
     @property
     def spent(self) -> Decimal:
         """What its effects cost: those that stand, and what is reserved for those that are open."""
-        held = (x for x in self.effects.values() if x.status is not EffectStatus.NOT_EXECUTED)
-        return sum((Decimal(x.cost) for x in held if x.cost is not None), Decimal())
+        held = (x for x in self.effects.values() if x.status in HELD)
+        children = (Decimal(c.budget or 0) if c.open else Decimal(c.spent) for c in self.children.values())
+        return sum((Decimal(x.cost) for x in held if x.cost is not None), sum(children, Decimal()))
 
     def left(self, steps: tuple[PlanStep, ...]) -> Decimal | None:
         """What the budget leaves after these steps as well; below zero it does not cover them. None: no limit."""
         if self.identity.budget is None:
             return None
-        costs = (Decimal(x.cost) for x in steps if x.cost is not None and not self.stands(x))
+        costs = (
+            Decimal(x.cost) for x in steps if x.cost is not None and not self.stands(x) and not self.waited(x)
+        )
         return Decimal(self.identity.budget) - self.spent - sum(costs, Decimal())
 
     @property

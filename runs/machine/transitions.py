@@ -6,11 +6,12 @@ it, it is kept by `EvidenceKept`, which every state takes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
 from runs.machine import events as e
-from runs.machine.state import State
+from runs.machine.state import Direction, State
 
 
 class Move(StrEnum):
@@ -18,6 +19,8 @@ class Move(StrEnum):
 
     SAME = "same"  #: the state stays
     BEFORE = "before"  #: the state from before `unknown` or `needs_human` returns
+    ONWARD = "onward"  #: executing, or compensating in direction `undo`
+    REPLANS = "replans"  #: planning, or cancelling in direction `undo`, where code plans
     SETTLES = "settles"  #: BEFORE once nothing is open and no other reason is left; until then SAME
     REBOUND = "rebound"  #: BEFORE, or planning where the plan ended, once no reason is left; until then SAME
 
@@ -33,6 +36,7 @@ class Decision(StrEnum):
     REPLAN = "replan"
     RESTART = "restart"  #: close the run; a successor goes on with what stands
     CANCEL = "cancel"
+    END = "end"  #: in direction `undo`: the run ends now, and what was not undone stands
 
 
 class Refused(Exception):
@@ -44,6 +48,13 @@ class Refused(Exception):
 
 
 SAME, BEFORE, SETTLES, REBOUND = Move.SAME, Move.BEFORE, Move.SETTLES, Move.REBOUND
+ONWARD, REPLANS = Move.ONWARD, Move.REPLANS
+
+#: Targets that the run's direction decides.
+BY_DIRECTION: Final[dict[Move, dict[Direction, State]]] = {
+    ONWARD: {Direction.FORWARD: State.EXECUTING, Direction.UNDO: State.COMPENSATING},
+    REPLANS: {Direction.FORWARD: State.PLANNING, Direction.UNDO: State.CANCELLING},
+}
 
 _stop: dict[type[e.Event], State | Move] = {
     e.HumanNeeded: State.NEEDS_HUMAN,
@@ -51,6 +62,9 @@ _stop: dict[type[e.Event], State | Move] = {
     e.EvidenceKept: SAME,
     e.ArtifactKept: SAME,
     e.HistoryChanged: SAME,
+    e.SignalReceived: SAME,
+    e.ChildReplaced: SAME,
+    e.ChildEnded: SAME,
 }
 _check: dict[type[e.Event], State | Move] = {
     e.ObservationRecorded: SAME,
@@ -58,8 +72,24 @@ _check: dict[type[e.Event], State | Move] = {
     e.RevalidationRefused: SAME,
     e.ApprovalVoided: State.WAITING_APPROVAL,
     e.ApprovalExpired: State.WAITING_APPROVAL,
-    e.PlanVoided: State.PLANNING,
+    e.PlanVoided: REPLANS,
     e.CancelBegan: State.CANCELLING,
+}
+_send: dict[type[e.Event], State | Move] = {
+    e.RevalidationPassed: SAME,
+    e.EffectIntended: SAME,
+    e.EffectSent: SAME,
+    e.EffectDispatched: SAME,
+    e.EffectUnsent: SAME,
+    e.EffectAnswered: SAME,
+    e.StepAnswered: SAME,
+    e.ReceiptStored: SAME,
+    e.OutcomeUnknown: State.UNKNOWN,
+}
+_over: dict[type[e.Event], State | Move] = {
+    e.EvidenceKept: SAME,
+    e.ArtifactKept: SAME,
+    e.EffectCompensated: SAME,
 }
 
 TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
@@ -85,21 +115,18 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.ChangesAsked: State.PLANNING,
         e.VersionMoved: REBOUND,
     },
-    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: State.EXECUTING},
+    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD},
     State.EXECUTING: {
         **_stop,
         **_check,
-        e.RevalidationPassed: SAME,
-        e.EffectIntended: SAME,
-        e.EffectSent: SAME,
-        e.EffectDispatched: SAME,
-        e.EffectUnsent: SAME,
-        e.EffectAnswered: SAME,
-        e.StepAnswered: SAME,
-        e.ReceiptStored: SAME,
-        e.OutcomeUnknown: State.UNKNOWN,
+        **_send,
+        e.ChildStarted: SAME,
+        e.WaitBegan: State.WAITING,
+        e.WaitEnded: SAME,
+        e.PlanCarriedOut: State.PLANNING,
         e.RunSucceeded: State.SUCCEEDED,
     },
+    State.WAITING: {**_stop, e.WaitEnded: State.EXECUTING, e.CancelBegan: State.CANCELLING},
     State.UNKNOWN: {
         **_stop,
         e.EffectQueried: SAME,
@@ -124,13 +151,21 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
         e.VersionMoved: REBOUND,
-        e.ReplanOrdered: State.PLANNING,
+        e.ReplanOrdered: REPLANS,
         e.CancelBegan: State.CANCELLING,
+        e.RunCancelled: State.CANCELLED,
     },
-    State.CANCELLING: {**_stop, e.RunCancelled: State.CANCELLED},
-    State.SUCCEEDED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
-    State.CANCELLED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
-    State.RESTARTED: {e.EvidenceKept: SAME, e.ArtifactKept: SAME},
+    State.CANCELLING: {
+        **_stop,
+        e.PlanProposed: SAME,
+        e.ApprovalRequested: State.WAITING_APPROVAL,
+        e.PlanApprovedByPolicy: State.APPROVED,
+        e.RunCancelled: State.CANCELLED,
+    },
+    State.COMPENSATING: {**_stop, **_check, **_send, e.RunCancelled: State.CANCELLED},
+    State.SUCCEEDED: {**_over},
+    State.CANCELLED: {**_over},
+    State.RESTARTED: {**_over},
 }
 
 #: Reasons in the order in which they decide the next safe action, with the decisions that each allows.
@@ -154,6 +189,9 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "obligation_open": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "no_progress": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "asked": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "signal_missing": (Decision.RESUME, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "child_stopped": (Decision.RETRY, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "compensation_failed": (Decision.RETRY, Decision.RESTART, Decision.CANCEL),
 }
 
 
@@ -163,6 +201,11 @@ def target(state: State | None, event: type[e.Event]) -> State | Move:
         return TABLE[state][event]
     except KeyError:
         raise Refused(state, event.__name__) from None
+
+
+def states_of(target: State | Move) -> tuple[State, ...]:
+    """The states that a target of the table can be, as far as the table alone says."""
+    return (target,) if isinstance(target, State) else tuple(BY_DIRECTION.get(target, {}).values())
 
 
 def allows(state: State | None, event: type[e.Event]) -> bool:
@@ -176,12 +219,34 @@ HELD_ELSEWHERE: Final = (Decision.RESUME, Decision.REPLAN, Decision.CANCEL)
 CONTRADICTED: Final = (Decision.CANCEL,)
 
 
-def allowed_decisions(reasons: tuple[e.Reason, ...], *, open_effects: bool = True) -> tuple[Decision, ...]:
+def allowed_decisions(
+    reasons: tuple[e.Reason, ...],
+    *,
+    open_effects: bool = True,
+    open_children: bool = False,
+    undoing: bool = False,
+) -> tuple[Decision, ...]:
     """Exactly the decisions that all the reasons allow, in the order of the first."""
     if not reasons:
         return ()
     first, *rest = sorted((_allowed_by(r, open_effects) for r in reasons), key=len)
-    return tuple(d for d in first if all(d in others for others in rest))
+    common = (d for d in first if all(d in others for others in rest))
+    if open_children:
+        common = (d for d in common if d not in _NOT_WITH_CHILDREN)
+    return tuple(_in_undo(common, open_effects)) if undoing else tuple(common)
+
+
+#: Each would leave a run behind that goes on by itself and that nobody waits for.
+_NOT_WITH_CHILDREN: Final = (Decision.REPLAN, Decision.RETRY, Decision.RESTART)
+
+
+def _in_undo(decisions: Iterable[Decision], open_effects: bool) -> Iterator[Decision]:
+    """A run that is ending cannot be cancelled again: it is ended as it stands, once nothing is open."""
+    for decision in decisions:
+        if decision is not Decision.CANCEL:
+            yield decision
+        elif not open_effects:
+            yield Decision.END
 
 
 def _allowed_by(reason: e.Reason, open_effects: bool) -> tuple[Decision, ...]:

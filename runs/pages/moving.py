@@ -29,6 +29,7 @@ _OBSTACLES: Final[dict[str, str | Promise]] = {
     "over": gettext_lazy("The run is over."),
     "open_effects": gettext_lazy("An effect is in flight or unknown. It has to be settled first."),
     "cancel": gettext_lazy("The end of the run was asked for."),
+    "children": gettext_lazy("Runs that it started go on, and it waits for them."),
     "working": gettext_lazy(
         "The run does not wait. It can be moved while it waits for a person or for approval."
     ),

@@ -14,6 +14,7 @@ from runs.machine import state as s
 from runs.machine.events import CancelRequested
 from runs.machine.safety import Action, SafeAction, next_safe_action
 from runs.machine.transitions import allows, first_reason
+from runs.machine.waits import WaitKind
 from runs.pages import ending, words
 
 Sentences = tuple[str, str, str]  # what, why, what it waits for
@@ -190,6 +191,32 @@ def _run(state: s.RunState, action: SafeAction) -> Sentences:
     return do, why, _("It is tried again at %(at)s.") % {"at": until} if until else ""
 
 
+def _wait(state: s.RunState, action: SafeAction) -> Sentences:
+    wait, until = state.wait, words.moment(action.until) if action.until else ""
+    if wait is None or wait.kind is WaitKind.TIMER:
+        return _("Wait until %(at)s.") % {"at": until}, _("The plan says so. Nothing is held meanwhile."), ""
+    if wait.kind is WaitKind.CHILDREN:
+        names = words.joined([c.run for c in state.open_children if c.step == wait.step])
+        return (
+            _("Wait: the run goes on when %(runs)s has ended.") % {"runs": names},
+            _("It started them."),
+            "",
+        )
+    do = _("Wait for the answer “%(signal)s”, or give it.") % {"signal": wait.signal}
+    why = _("The plan waits for it since %(at)s.") % {"at": words.moment(wait.began_at)}
+    return do, why, _("If none comes by %(at)s, a person is asked.") % {"at": until} if until else ""
+
+
+def _undo(state: s.RunState, action: SafeAction) -> Sentences:
+    do = _("Nothing to do: a worker undoes what the run did, the latest first.")
+    until = words.clock(action.until) if action.until else ""
+    return (
+        do,
+        _("The end of the run was asked for."),
+        _("It is tried again at %(at)s.") % {"at": until} if until else "",
+    )
+
+
 def _finish(state: s.RunState, action: SafeAction) -> Sentences:
     return (
         _("Nothing to do: a worker ends the run."),
@@ -222,6 +249,8 @@ _SAY: dict[Action, Callable[[s.RunState, SafeAction], Sentences]] = {
     Action.RECONCILE: _reconcile,
     Action.DECIDE: _decide,
     Action.SETTLE: _settle,
+    Action.WAIT: _wait,
+    Action.UNDO: _undo,
     Action.FINISH_CANCEL: _finish,
     Action.NONE: _over,
 }

@@ -11,10 +11,11 @@ from msgspec import Raw
 
 from runs.machine import events as e
 from runs.pages import words
+from runs.pages.timeline_waits import WAITS
 from runs.pages.values import indented
 
 Say = Callable[[Any], str]
-SENTENCES: dict[type[e.Event], Say] = {}
+SENTENCES: dict[type[e.Event], Say] = {**WAITS}
 
 
 def _says(event_type: type[e.Event]) -> Callable[[Say], Say]:
@@ -318,6 +319,9 @@ def _replan(event: e.ReplanOrdered) -> str:
 
 @_says(e.CancelRequested)
 def _cancel(event: e.CancelRequested) -> str:
+    if event.undo:
+        text = _("asked for the end of the run at the next safe point, and for what it did to be undone.")
+        return _quoted(text, event.note)
     return _quoted(_("asked for the end of the run at the next safe point."), event.note)
 
 

@@ -39,6 +39,9 @@ REASONS: Final[dict[str, Words]] = {
     "obligation_open": gettext_lazy("every step is done and something promised is still open"),
     "no_progress": gettext_lazy("workers took the run again and again and nothing moved"),
     "asked": gettext_lazy("the agent asks a person"),
+    "signal_missing": gettext_lazy("the answer “%(subject)s” did not come in time"),
+    "child_stopped": gettext_lazy("%(subject)s, which this run started, ended before its goal"),
+    "compensation_failed": gettext_lazy("what the run did could not be undone"),
 }
 
 #: What a person may decide: (name, what it does).
@@ -73,7 +76,14 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
             "open obligations and what stands. No approval is taken over."
         ),
     ),
-    "cancel": (gettext_lazy("Cancel the run"), gettext_lazy("No new effect starts. Nothing done is undone.")),
+    "cancel": (
+        gettext_lazy("Cancel the run"),
+        gettext_lazy("No new effect starts. What can be undone is undone where you ask for it."),
+    ),
+    "end": (
+        gettext_lazy("End the run as it is"),
+        gettext_lazy("Nothing more is undone. What still stands is listed and left to people."),
+    ),
 }
 
 #: What is not safe now, and why.

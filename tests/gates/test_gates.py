@@ -58,7 +58,14 @@ def test_the_tag_asks_the_database_too(world: World, live_db: object) -> None:
 
 
 def test_a_state_without_a_way_out(monkeypatch: Patch) -> None:
-    lacks(monkeypatch, s.State.CANCELLING, e.RunCancelled, e.HumanNeeded)
+    lacks(
+        monkeypatch,
+        s.State.CANCELLING,
+        e.RunCancelled,
+        e.HumanNeeded,
+        e.ApprovalRequested,
+        e.PlanApprovedByPolicy,
+    )
     ids, text = found(gates.way_out)
     assert ids == {"gates.E001"} and text == "A run in cancelling never ends."
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -14,6 +17,7 @@ from runs.machine.canonical import canonical, digest
 from runs.machine.evolve import evolve
 from runs.machine.revalidate import Facts, Fresh, Person
 from runs.machine.safety import Answered
+from runs.machine.waits import PlanWait, WaitKind
 
 T0 = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 WORKER = e.Actor(e.ActorKind.WORKER, "host:1", "host:1")
@@ -226,13 +230,63 @@ LIVES: dict[s.State, Callable[[], Life]] = {
     s.State.WAITING_APPROVAL: waiting,
     s.State.APPROVED: approved,
     s.State.EXECUTING: executing,
+    s.State.WAITING: lambda: waits(),
     s.State.UNKNOWN: unknown,
     s.State.NEEDS_HUMAN: stopped,
     s.State.CANCELLING: lambda: planning().take(*decide.cancel(planning().state, note="")),
+    s.State.COMPENSATING: lambda: compensating(),
     s.State.SUCCEEDED: lambda: _ended(),
     s.State.CANCELLED: lambda: _cancelled(),
     s.State.RESTARTED: lambda: _restarted(),
 }
+
+
+def wait_step(wait: PlanWait | None = None, name: str = "rest", cost: str | None = None) -> s.PlanStep:
+    """A step that waits; for ten seconds where nothing is said."""
+    wait = wait or PlanWait(kind=WaitKind.TIMER, length=seconds(10))
+    text = canonical({k: v for k, v in msgspec.to_builtins(wait).items() if v not in (None, "", [])})
+    return s.PlanStep(
+        name=name, tool="", system="handoff", operation_id=f"wait:{name}", arguments=text,
+        arguments_digest=digest("wait", text), title="wait", reversible=True, phrase="", volatile=(), cost=cost,
+        rests_on=(), wait=wait,
+    )  # fmt: skip
+
+
+def waits(wait: PlanWait | None = None, *then: s.PlanStep, cost: str | None = None) -> Life:
+    """A run whose first step waits."""
+    life = executing(wait_step(wait, cost=cost), *then)
+    return life.take(*decide.begin_wait(life.state, now=life.at))
+
+
+def paid_and_stopped(*steps: s.PlanStep, undo: bool = True) -> Life:
+    """Everything was done, a promise is open, and its end was asked for."""
+    life = executing(*(steps or (step(), TELL)))
+    for _ in life.state.remaining:
+        life.take(*send(life))
+        life.take(*receipt(life, reference=f"ref-{life.effect.number}"))
+    return life.take(*decide.cancel(life.state, note="wrong order", undo=undo), by=OPERATOR)
+
+
+def undo_step(life: Life, stands: e.Inherited) -> s.PlanStep:
+    undoes = s.Undoes(run=stands.run, effect=stands.effect)
+    name = f"undo:{stands.operation_id}"
+    return step(name, name, tool="take_back", undoes=undoes, cost=None)
+
+
+def undo_planned(life: Life, needed: int = 0) -> Sequence[e.Event]:
+    """What code proposes for a run that is being undone."""
+    steps = tuple(undo_step(life, x) for x in reversed(decide.standing(life.state)))
+    plan = replace(plan_of(life.state, *steps), undo=True)
+    number = len(life.state.requests) + 1
+    return decide.proposed(
+        life.state, plan, claim="", requirement=requirement(needed), request=f"r{number}", now=life.at
+    )
+
+
+def compensating(*steps: s.PlanStep) -> Life:
+    """The plan that undoes passed its checks; nothing was undone yet."""
+    life = paid_and_stopped(*steps)
+    return life.take(*undo_planned(life), e.RevalidationPassed(checks=CHECKS))
 
 
 def _restarted() -> Life:

@@ -75,7 +75,28 @@ _ALL: tuple[e.Event, ...] = (
     e.RunResumed(decision="retry", note="", raised=("pay:7",)),
     e.VersionMoved(was="1", now="2", code={"policy": "2", "tool:pay": "d"}, note="1 is gone", voids=_causes),
     e.ReplanOrdered(note="smaller"),
-    e.CancelRequested(note="not needed"),
+    e.CancelRequested(note="not needed", undo=True),
+    e.EffectCompensated(effect=1, by_run="run_B", by_effect=2),
+    e.PlanCarriedOut(version=1),
+    e.WaitBegan(
+        step="rest", kind="signal", digest="d", signal="answer", length=timedelta(days=3), until=T0
+    ),
+    e.WaitEnded(step="rest", signal="s-1"),
+    e.SignalReceived(id="s-1", name="answer", payload=e.raw('{"yes":true}')),
+    e.ChildStarted(
+        run="run_C", step="ask", name="one", agent="payer", agent_version="1", goal="Pay", input=e.raw("{}"),
+        budget="10.00",
+    ),
+    e.ChildReplaced(run="run_C", successor="run_D"),
+    e.ChildEnded(
+        run="run_D", ended="succeeded", spent="10.00", rounds={"bank pay:7": 1}, keys={"bank pay:7": "0" * 64},
+        standing=(
+            e.Inherited(
+                run="run_D", effect=1, step="pay:7", tool="pay", system="bank", operation_id="pay:7",
+                arguments=e.raw("{}"), arguments_digest="d", reference="ref-1", title="pay", round=1, seq=9,
+            ),
+        ),
+    ),
     e.CancelBegan(),
     e.StepAnswered(step="pay:1", run="run_B", effect=1, reference="ref-1", plan_version=1),
     e.EffectAttested(effect=1, happened=True, reference="bank slip 7", how="I called the bank", person="p"),

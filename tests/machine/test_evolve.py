@@ -96,7 +96,7 @@ def test_every_run_has_one_next_safe_action_and_nothing_waits_for_nothing(choice
 def test_an_open_effect_holds_the_run_open(choices: list[int]) -> None:
     state = lived(choices).state
     if state.open_effects:
-        assert state.state in (s.State.EXECUTING, s.State.UNKNOWN, s.State.NEEDS_HUMAN)
+        assert state.state in (*s.SENDING, s.State.UNKNOWN, s.State.NEEDS_HUMAN)
     operations = [(x.system, x.operation_id) for x in state.effects.values()]
     assert len(set(operations)) == len(operations)
 
@@ -197,9 +197,11 @@ WAKES = {
     s.State.WAITING_APPROVAL: True,
     s.State.APPROVED: True,
     s.State.EXECUTING: True,
+    s.State.WAITING: True,
     s.State.UNKNOWN: True,
     s.State.NEEDS_HUMAN: False,
     s.State.CANCELLING: True,
+    s.State.COMPENSATING: True,
     s.State.SUCCEEDED: False,
     s.State.CANCELLED: False,
     s.State.RESTARTED: False,

@@ -21,6 +21,7 @@ from runs.machine.transitions import (
     allowed_decisions,
     allows,
     first_reason,
+    states_of,
 )
 from tests.machine.lives import LIVES, T0, WORKER, stopped, unknown
 from tests.machine.samples import SAMPLES
@@ -33,8 +34,8 @@ def _reached() -> set[s.State]:
     found: set[s.State] = set()
     to_do: list[s.State | None] = [None]
     while to_do:
-        for target in TABLE[to_do.pop()].values():
-            if isinstance(target, s.State) and target not in found:
+        for target in itertools.chain(*map(states_of, TABLE[to_do.pop()].values())):
+            if target not in found:
                 found.add(target)
                 to_do.append(target)
     return found

@@ -10,14 +10,18 @@ WITH open AS (
   SELECT r.*,
     EXISTS (SELECT FROM runs_effect e WHERE e.run_id = r.id AND e.status IN ('in_flight', 'unknown')) AS unsettled,
     EXISTS (SELECT FROM approvals_request q WHERE q.subject = r.id || ':' || r.plan_version AND q.state = 'pending')
-      AS asked
+      AS asked,
+    EXISTS (SELECT FROM runs_wait w WHERE w.run_id = r.id AND w.ended_seq IS NULL AND w.kind = 'signal')
+      OR EXISTS (SELECT FROM runs_child c WHERE c.run_id = r.id AND c.ended_seq IS NULL) AS awaits,
+    EXISTS (SELECT FROM runs_child c WHERE c.run_id = r.id AND c.ended_seq IS NULL) AS children
   FROM runs_run r WHERE r.seq > 0 AND r.state NOT IN ('succeeded', 'cancelled', 'restarted')
 )
 SELECT id, state, reasons FROM open WHERE CASE state
     WHEN 'waiting_approval' THEN asked <> (wake_at IS NOT NULL)
     WHEN 'needs_human' THEN reasons = '{}' OR (reasons <@ '{effect_unknown}' AND NOT unsettled)
-      OR (cancel_requested AND NOT unsettled AND wake_at IS NULL)
+      OR (cancel_requested AND direction = 'forward' AND NOT unsettled AND NOT children AND wake_at IS NULL)
     WHEN 'unknown' THEN NOT unsettled OR wake_at IS NULL
+    WHEN 'waiting' THEN wake_at IS NULL AND NOT awaits
     ELSE wake_at IS NULL
   END
 """

@@ -91,7 +91,7 @@ def test_a_plan_that_ended_binds_nobody() -> None:
 def test_what_an_earlier_run_of_the_lineage_did_counts() -> None:
     done = paid().state
     state = msgspec.structs.replace(
-        planning().state, inherited=decide.inherited(done), state=s.State.NEEDS_HUMAN
+        planning().state, inherited=decide.standing(done), state=s.State.NEEDS_HUMAN
     )
     assert [found.code for found in obstacles(state, heirs.OTHER_IDS)] == ["operation_id"]
     assert obstacles(state, heirs.SAME) == ()

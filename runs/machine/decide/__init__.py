@@ -18,13 +18,9 @@ from runs.machine.decide.people import (
     ConclusionRefused,
     attestations_needed,
     attested,
-    begin_cancel,
-    cancel,
     concluded,
     conclusion_conditions,
     decided,
-    finish_cancel,
-    inherited,
     keys_to_go_on,
     restarted,
     unserved,
@@ -42,7 +38,17 @@ from runs.machine.decide.plans import (
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
 from runs.machine.decide.sends import dispatched, found_open, next_send, resend_unknown
+from runs.machine.decide.undoing import (
+    begin_cancel,
+    cancel,
+    compensated,
+    end,
+    finish_cancel,
+    rounds_to_go_on,
+    standing,
+)
 from runs.machine.decide.versions import cannot_move, ended_by, moved, other_parts
+from runs.machine.decide.waiting import begin_wait, child_moved, latest_children, signalled, wait_over
 
 __all__ = [
     "FAILURES_BEFORE_HUMAN",
@@ -59,15 +65,19 @@ __all__ = [
     "attestations_needed",
     "attested",
     "begin_cancel",
+    "begin_wait",
     "cancel",
     "cannot_move",
     "causes",
+    "child_moved",
+    "compensated",
     "concluded",
     "conclusion_conditions",
     "conditions",
     "constraints_digest",
     "decided",
     "dispatched",
+    "end",
     "ended_by",
     "executed",
     "expired",
@@ -76,10 +86,10 @@ __all__ = [
     "found_open",
     "history",
     "human",
-    "inherited",
     "kept",
     "kept_result",
     "keys_to_go_on",
+    "latest_children",
     "moved",
     "next_send",
     "occupied",
@@ -93,5 +103,9 @@ __all__ = [
     "resend_unknown",
     "restarted",
     "revalidated",
+    "rounds_to_go_on",
+    "signalled",
+    "standing",
     "unserved",
+    "wait_over",
 ]

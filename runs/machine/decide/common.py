@@ -32,9 +32,11 @@ def history(state: s.RunState, *, was: str, now: str) -> Events:
 
 
 def finished(state: s.RunState) -> Events:
-    """Every step is done: the run succeeds, unless something that it promised is still open."""
-    if state.remaining or state.open_effects:
+    """Every step is done: the run succeeds, unless something that it promised is still open, or more is to come."""
+    if state.remaining or state.open_effects or state.plan is None:
         raise Refused(state.state, "RunSucceeded")
+    if state.plan.plan.more:
+        return (e.PlanCarriedOut(version=state.plan.version),)
     if state.open_obligations:
         return human("obligation_open", evidence="; ".join(o.text for o in state.open_obligations))
     return (e.RunSucceeded(),)

@@ -8,7 +8,7 @@ from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
 from runs.machine.decide.common import Events, human
-from runs.machine.decide.sends import blind_stops
+from runs.machine.decide.sends import blind_stops, refusal_code
 from runs.machine.transitions import Refused, allows
 
 
@@ -41,7 +41,8 @@ def refused_call(state: s.RunState, effect: int, *, detail: str, evidence: str, 
     receipt = e.ReceiptStored(
         effect=effect, executed=False, reference="", evidence=e.raw(evidence), source="call", detail=detail
     )
-    return _receipt(state, receipt, human("tool_failed", subject=f"E-{effect}", evidence=detail), late=late)
+    refused = human(refusal_code(state), subject=f"E-{effect}", evidence=detail)
+    return _receipt(state, receipt, refused, late=late)
 
 
 def _failed_postcondition(effect: int, problem: str | None) -> Events:

@@ -10,7 +10,8 @@ from runs.machine import state as s
 from runs.machine.canonical import round_suffix
 from runs.machine.decide.common import Events, human
 from runs.machine.decide.sends import found_open
-from runs.machine.transitions import Decision, Refused, allowed_decisions, allows
+from runs.machine.decide.undoing import begin_cancel, end, finish_cancel
+from runs.machine.transitions import Decision, Refused, allows
 
 
 class ConclusionRefused(Exception):
@@ -117,20 +118,6 @@ def _may_not_attest(
     return "second_person" if same else ""
 
 
-def inherited(state: s.RunState) -> tuple[e.Inherited, ...]:
-    """What stands in this run's lineage: its own confirmed effects, and those it inherited."""
-    own = tuple(
-        e.Inherited(
-            run=state.identity.run, effect=x.number, step=x.step, tool=x.tool, system=x.system,
-            operation_id=x.operation_id, arguments=e.raw(x.arguments), arguments_digest=x.arguments_digest,
-            reference=x.receipt.reference if x.receipt else "", title=x.title,
-        )
-        for x in state.effects.values()
-        if x.status is s.EffectStatus.CONFIRMED
-    )  # fmt: skip
-    return (*state.inherited, *own)
-
-
 def keys_to_go_on(state: s.RunState) -> dict[str, str]:
     """Operation -> key of what was sent in this lineage and did not happen, by what the outside or people said.
 
@@ -145,52 +132,38 @@ def keys_to_go_on(state: s.RunState) -> dict[str, str]:
 
 
 def restarted(state: s.RunState, *, successor: str, note: str) -> Events:
-    """The run closes and its successor goes on. Raises Refused where something is in flight or unknown, or where
-    a person asked for the end.
+    """The run closes and its successor goes on. Raises Refused where something is in flight or unknown, where a child
+    goes on, or where a person asked for the end, unless it could not be reached: then going on is a new decision.
     """
-    if state.open_effects or state.cancel_requested or not allows(state.state, e.RunRestarted):
+    ending = state.cancel_requested and not state.undoing
+    if state.open_effects or state.open_children or ending or not allows(state.state, e.RunRestarted):
         raise Refused(state.state, "RunRestarted")
     return (e.RunRestarted(successor=successor, note=note),)
 
 
-def cancel(state: s.RunState, *, note: str) -> Events:
-    """A person ends the run: now where nothing is open, else as soon as that is settled."""
-    if not allows(state.state, e.CancelRequested) or state.cancel_requested:
-        raise Refused(state.state, "CancelRequested")
-    return e.CancelRequested(note=note), *begin_cancel(state)
-
-
-def begin_cancel(state: s.RunState) -> Events:
-    """The safe point: nothing is in flight or unknown."""
-    return (e.CancelBegan(),) if allows(state.state, e.CancelBegan) and not state.open_effects else ()
-
-
 def unserved(state: s.RunState, *, agent: str, version: str) -> Events:
-    """No worker has the run's code. A cancel needs none and ends the run; else a person, who finds effects that were
-    left in flight as unknown.
+    """No worker has the run's code. A cancel that undoes nothing needs none and ends the run; else a person, who
+    finds effects that were left in flight as unknown.
     """
-    if state.state is s.State.CANCELLING:
-        return finish_cancel(state)
-    if state.cancel_requested and (begun := begin_cancel(state)):
-        return *begun, *finish_cancel(state)
+    if not state.undo_requested:
+        if state.state is s.State.CANCELLING:
+            return finish_cancel(state)
+        if state.cancel_requested and (begun := begin_cancel(state)):
+            return *begun, *finish_cancel(state)
     return *found_open(state), *human("version_unavailable", subject=agent, evidence=version)
-
-
-def finish_cancel(state: s.RunState) -> Events:
-    """The run ends; what it still owes is handed to a person."""
-    return (e.RunCancelled(obligations=tuple(o.number for o in state.open_obligations)),)
 
 
 def decided(state: s.RunState, decision: Decision, *, note: str) -> Events:
     """A person's decision in `needs_human`: one that all reasons allow. Raises Refused for any other."""
-    allowed = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
-    if state.state is not s.State.NEEDS_HUMAN or decision not in allowed:
+    if state.state is not s.State.NEEDS_HUMAN or decision not in safety.decisions_of(state):
         raise Refused(state.state, decision.value)
     match decision:
         case Decision.REPLAN:
             return (e.ReplanOrdered(note=note),)
         case Decision.RETRY:
             return (e.RunResumed(decision=decision.value, note=note, raised=_refused_steps(state)),)
+        case Decision.END:
+            return end(state)
         case Decision.RESUME:
             return (e.RunResumed(decision=decision.value, note=note), *_ask_first(state))
         case _:
@@ -211,7 +184,11 @@ def _refused_steps(state: s.RunState) -> tuple[str, ...]:
 
 
 def _needs_round(state: s.RunState, step: s.PlanStep) -> bool:
+    if step.wait is not None:
+        return any(r.code == "child_stopped" for r in state.reasons)
     known = state.by_operation(step.system, round_suffix(step.operation_id, state.round_of(step)))
+    if known is not None and known.status is s.EffectStatus.COMPENSATED:
+        return True
     if known is None or known.status is not s.EffectStatus.NOT_EXECUTED or known.receipt is None:
         return False
     return known.receipt.source == "call" or known.arguments_digest != step.arguments_digest

@@ -45,6 +45,8 @@ def proposed(
 ) -> Events:
     """A validated plan becomes a version, and asks for approval where the policy says so."""
     if problems := _plan_problems(plan):
+        if plan.undo:
+            return human("compensation_failed", evidence="; ".join(problems))
         return proposal_refused(state, problems)
     document = plan_document(plan)
     made = digest("plan", document)

@@ -30,7 +30,7 @@ def revalidated(
 ) -> Events:
     """The report and what follows from it: the first failure in the order of the checks decides."""
     checks = report(state, facts, now)
-    lost = failed(checks)
+    lost = failed(checks, undoing=state.undoing)
     if not lost:
         return (e.RevalidationPassed(checks=checks),)
     refused = e.RevalidationRefused(checks=checks)

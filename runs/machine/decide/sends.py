@@ -50,10 +50,10 @@ def next_send(
     senders_gone: bool = False,
 ) -> Events:
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
-    ready = state.state is s.State.EXECUTING and not state.open_effects
-    if not ready or not state.remaining or state.plan is None:
+    ready = state.state in s.SENDING and not state.open_effects
+    if not ready or not state.remaining or state.plan is None or state.remaining[0].wait is not None:
         raise Refused(state.state, "EffectIntended")
-    if state.identity.deadline and now > state.identity.deadline:
+    if state.identity.deadline and now > state.identity.deadline and not state.undoing:
         return human("deadline_passed", evidence=state.identity.deadline.isoformat())
     step = state.remaining[0]
     round_ = state.round_of(step)
@@ -114,18 +114,27 @@ def _send_again(
     name = f"E-{effect.number}"
     if effect.arguments_digest != step.arguments_digest:
         # What did not happen stands in nobody's way: with other arguments it is a new round, by a person's decision.
-        code = "effect_conflict" if effect.status is not s.EffectStatus.NOT_EXECUTED else "tool_failed"
+        code = "effect_conflict" if effect.status in s.HELD else refusal_code(state)
         return human(code, subject=name, evidence=f"{effect.arguments} -> {step.arguments}")
     if effect.status is s.EffectStatus.CONFIRMED:
         plan = state.plan.version if state.plan else 0
         return (e.EffectAnswered(step=step.name, effect=effect.number, plan_version=plan),)
     receipt = effect.receipt
+    if effect.status is s.EffectStatus.COMPENSATED:
+        return human(
+            refusal_code(state), subject=name, evidence="it was undone; doing it again is a new round"
+        )
     if receipt is None or receipt.source == "call":
-        return human("tool_failed", subject=name, evidence=receipt.detail if receipt else "")
+        return human(refusal_code(state), subject=name, evidence=receipt.detail if receipt else "")
     if receipt.by_person or receipt.source == "mark" or safe:
         return (e.EffectSent(effect=effect.number, sender=sender),)
     unknown = e.OutcomeUnknown(effect=effect.number, detail="its key is no longer honoured")
     return unknown, *human("effect_unknown", subject=name, evidence="its key is no longer honoured")
+
+
+def refusal_code(state: s.RunState) -> str:
+    """The reason where the other system refused: what a person may decide differs while a run is being undone."""
+    return "compensation_failed" if state.undoing else "tool_failed"
 
 
 def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:

@@ -15,14 +15,16 @@ from runs.machine.transitions import Refused, allows
 def cannot_move(state: s.RunState) -> str:
     """Why no other version can take the run now, as a code; empty where one can.
 
-    `over`, `open_effects` (it belongs to the code that sent it until it is settled), `cancel` (ending needs no
-    code), `working` (a worker moves it: it is not waiting for anybody).
+    `over`, `open_effects` (it belongs to the code that sent it until it is settled), `children` (runs that it started
+    go on), `cancel` (ending needs no code), `working` (a worker moves it: it is not waiting for anybody).
     """
     if state.state in s.TERMINAL:
         return "over"
     if state.open_effects:
         return "open_effects"
-    if state.cancel_requested:
+    if state.open_children:
+        return "children"
+    if state.cancel_requested and not state.undoing:
         return "cancel"
     return "" if allows(state.state, e.VersionMoved) else "working"
 

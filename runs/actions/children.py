@@ -1,0 +1,59 @@
+"""Starting the runs that a step starts, in the transaction that holds its ChildStarted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runs import agents, sources, versions
+from runs.ledger import append
+from runs.machine import decide
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.models import Agent, Run
+from runs.outbox import wake_on_commit
+
+ACTOR_KIND = e.ActorKind.AGENT
+
+
+def start(parent: s.RunState, started: Sequence[e.ChildStarted], *, run: Run, now: datetime) -> None:
+    """Make each child's row and its first event. Raises KeyError for an agent version that is not registered here."""
+    for child in started:
+        _start(parent, child, run, now)
+
+
+def _start(parent: s.RunState, child: e.ChildStarted, run: Run, now: datetime) -> None:
+    code = agents.registered()[(child.agent, child.agent_version)]
+    agent = Agent.objects.get(tenant_id=run.tenant_id, name=child.agent)
+    at = max(now, parent.at)
+    Run.objects.create(
+        id=child.run, tenant_id=run.tenant_id, agent=agent, agent_version=child.agent_version,
+        lineage=parent.identity.lineage, parent=run, goal=child.goal, start_key=_start_key(child),
+        principal_id=run.principal_id, created_at=at, since=at, at=at, wake_at=at, state=s.State.PLANNING.value,
+    )  # fmt: skip
+    append(None, [_started(parent, child, code, run)], actor=_actor(parent), now=at)
+    wake_on_commit(run_id=child.run, agent=child.agent, version=child.agent_version)
+
+
+def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run: Run) -> e.RunStarted:
+    """The child accepts its own agent's constraints and all that its parent accepted. What the lineage did stands: the
+    guard of each send finds it.
+    """
+    known = parent.identity
+    own = sources.terms_of(code)
+    theirs = tuple(c.term for c in parent.constraints if c.term not in own)
+    return e.RunStarted(
+        run=child.run, tenant=known.tenant, agent=child.agent, agent_version=child.agent_version, goal=child.goal,
+        input=child.input, creator=known.creator, principal=known.principal, lineage=known.lineage,
+        start_key=_start_key(child), constraints=(*own, *theirs), deadline=known.deadline, budget=child.budget,
+        parent=known.run, parent_step=child.step, depth=known.depth + 1, rounds=dict(parent.rounds),
+        keys=decide.keys_to_go_on(parent), code=versions.recorded(code),
+    )  # fmt: skip
+
+
+def _start_key(child: e.ChildStarted) -> str:
+    return f"child {child.run}"
+
+
+def _actor(parent: s.RunState) -> e.Actor:
+    return e.Actor(ACTOR_KIND, parent.identity.run, parent.identity.agent)

@@ -1,0 +1,77 @@
+"""The end of a run before its goal: the safe point, what is undone and in which order, and what stays."""
+
+from __future__ import annotations
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.decide.common import Events
+from runs.machine.transitions import Refused, allows
+
+
+def cancel(state: s.RunState, *, note: str, undo: bool = False) -> Events:
+    """The run shall end: now where nothing is open, else as soon as that is settled. With `undo` what it did and
+    can be undone is undone first.
+    """
+    if not allows(state.state, e.CancelRequested) or state.cancel_requested:
+        raise Refused(state.state, "CancelRequested")
+    return e.CancelRequested(note=note, undo=undo), *begin_cancel(state)
+
+
+def begin_cancel(state: s.RunState) -> Events:
+    """The safe point: nothing is in flight or unknown, and no child goes on."""
+    may = allows(state.state, e.CancelBegan) and not state.undoing
+    return (e.CancelBegan(),) if may and not state.open_effects and not state.open_children else ()
+
+
+def finish_cancel(state: s.RunState) -> Events:
+    """The run ends; what it still owes is handed to a person."""
+    return (e.RunCancelled(obligations=tuple(o.number for o in state.open_obligations)),)
+
+
+def end(state: s.RunState) -> Events:
+    """A person ends a run that could not undo everything. Raises Refused while something is open."""
+    if not state.undoing or state.open_effects or not allows(state.state, e.RunCancelled):
+        raise Refused(state.state, "RunCancelled")
+    return finish_cancel(state)
+
+
+def standing(state: s.RunState) -> tuple[e.Inherited, ...]:
+    """What stands in this run's lineage as far as it knows, in the order in which it came to stand."""
+    own = (_own(state, x) for x in state.effects.values() if x.status is s.EffectStatus.CONFIRMED)
+    return tuple(sorted((*state.inherited, *(x for x in own if x)), key=lambda x: x.seq))
+
+
+def _own(state: s.RunState, effect: s.Effect) -> e.Inherited | None:
+    """An effect of this run as others see it. One that undid another stands for nothing more to do."""
+    if effect.undoes is not None or effect.receipt is None:
+        return None
+    return e.Inherited(
+        run=state.identity.run, effect=effect.number, step=effect.step, tool=effect.tool, system=effect.system,
+        operation_id=effect.operation_id, arguments=e.raw(effect.arguments),
+        arguments_digest=effect.arguments_digest, reference=effect.receipt.reference, title=effect.title,
+        round=effect.round, seq=effect.receipt.seq,
+    )  # fmt: skip
+
+
+def rounds_to_go_on(state: s.RunState) -> dict[str, int]:
+    """The rounds of a successor: an operation that was undone is done in a new one."""
+    rounds = dict(state.rounds)
+    own = (x for x in state.effects.values() if x.status is s.EffectStatus.COMPENSATED)
+    undone: tuple[s.Effect | e.Inherited, ...] = (*own, *state.undone)
+    for gone in undone:
+        base = gone.operation_id.removesuffix(f"#{gone.round}") if gone.round else gone.operation_id
+        key = f"{gone.system} {base}"
+        rounds[key] = max(rounds.get(key, 0), gone.round + 1)
+    return rounds
+
+
+def compensated(state: s.RunState, effect: int, *, by_run: str, by_effect: int) -> Events:
+    """Another run undid an effect of this one; nothing where that is known."""
+    known = state.effects.get(effect)
+    if (
+        known is None
+        or known.status is not s.EffectStatus.CONFIRMED
+        or not allows(state.state, e.EffectCompensated)
+    ):
+        return ()
+    return (e.EffectCompensated(effect=effect, by_run=by_run, by_effect=by_effect),)

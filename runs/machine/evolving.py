@@ -1,0 +1,133 @@
+"""What waits, signals, child runs and compensation do to the parts of a state. Registered by `evolve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.machine.waits import Child, Signal, Wait, WaitKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runs.machine.evolve import Draft
+
+
+def wait_began(draft: Draft, event: e.WaitBegan, recorded: e.Recorded) -> None:
+    """The row of the wait."""
+    draft.waits[event.step] = Wait(
+        step=event.step, kind=WaitKind(event.kind), digest=event.digest, began_seq=recorded.seq,
+        began_at=recorded.at, signal=event.signal, length=event.length, until=event.until,
+    )  # fmt: skip
+
+
+def wait_ended(draft: Draft, event: e.WaitEnded, recorded: e.Recorded) -> None:
+    """The step is done. An answer ends one wait only."""
+    known = draft.waits[event.step]
+    if known.ended_seq is None:
+        draft.waits[event.step] = replace(known, ended_seq=recorded.seq)
+    if event.signal:
+        draft.signals = tuple(
+            replace(x, taken_by=event.step) if x.id == event.signal else x for x in draft.signals
+        )
+    draft.done[event.step] = 0
+
+
+def wait_prolonged(draft: Draft, recorded: e.Recorded) -> None:
+    """A person lets the run wait on: its time begins anew."""
+    for step, wait in draft.waits.items():
+        if wait.ended_seq is None and wait.kind is WaitKind.SIGNAL and wait.length is not None:
+            draft.waits[step] = replace(wait, until=recorded.at + wait.length)
+
+
+def signal_received(draft: Draft, event: e.SignalReceived, recorded: e.Recorded) -> None:
+    """The answer is kept, whether or not anything waits for it yet."""
+    draft.signals += (
+        Signal(
+            id=event.id, name=event.name, payload=e.text_of(event.payload), seq=recorded.seq, at=recorded.at,
+            by=recorded.actor,
+        ),
+    )  # fmt: skip
+
+
+def signals_kept(event: e.RunStarted, recorded: e.Recorded) -> tuple[Signal, ...]:
+    """The answers that came to the run before this one."""
+    return tuple(
+        Signal(id=x.id, name=x.name, payload=e.text_of(x.payload), seq=recorded.seq, at=x.at, by=x.by)
+        for x in event.signals
+    )
+
+
+def child_started(draft: Draft, event: e.ChildStarted, recorded: e.Recorded) -> None:
+    """The run was made in the same transaction."""
+    draft.children[event.run] = Child(
+        run=event.run, step=event.step, name=event.name, agent=event.agent, goal=event.goal, budget=event.budget,
+        seq=recorded.seq,
+    )  # fmt: skip
+
+
+def _first_id(draft: Draft, run: str) -> str:
+    return next(first for first, child in draft.children.items() if child.run == run)
+
+
+def child_replaced(draft: Draft, event: e.ChildReplaced, recorded: e.Recorded) -> None:
+    """From here on the successor is the child."""
+    first = _first_id(draft, event.run)
+    draft.children[first] = replace(draft.children[first], run=event.successor)
+
+
+def child_ended(draft: Draft, event: e.ChildEnded, recorded: e.Recorded) -> None:
+    """What it did stands in this run too: it is answered from, and undone with the rest."""
+    first = _first_id(draft, event.run)
+    draft.children[first] = replace(
+        draft.children[first], ended=event.ended, ended_seq=recorded.seq, spent=event.spent
+    )
+    known = {(x.run, x.effect) for x in draft.inherited}
+    new = (x for x in event.standing if (x.run, x.effect) not in known)
+    draft.inherited += tuple(replace(x, seq=recorded.seq) for x in new)
+    draft.keys |= event.keys
+    for operation, round_ in event.rounds.items():
+        draft.rounds[operation] = max(round_, draft.rounds.get(operation, 0))
+
+
+def compensated(draft: Draft, event: e.EffectCompensated, recorded: e.Recorded) -> None:
+    """Another run undid it."""
+    by = s.Undoes(run=event.by_run, effect=event.by_effect)
+    draft.effects[event.effect] = replace(
+        draft.effects[event.effect], status=s.EffectStatus.COMPENSATED, compensated_by=by
+    )
+
+
+def undone(draft: Draft, by: s.Effect) -> None:
+    """A confirmed effect undid another one: that one stands no more, here or in the run it belongs to."""
+    target = by.undoes
+    if target is None:
+        return
+    if target.run == draft.identity.run:
+        draft.effects[target.effect] = replace(
+            draft.effects[target.effect], status=s.EffectStatus.COMPENSATED,
+            compensated_by=s.Undoes(run=target.run, effect=by.number),
+        )  # fmt: skip
+        return
+    gone = tuple(x for x in draft.inherited if (x.run, x.effect) == (target.run, target.effect))
+    draft.undone += gone
+    draft.inherited = tuple(x for x in draft.inherited if x not in gone)
+
+
+def carried_out(draft: Draft, event: e.PlanCarriedOut, recorded: e.Recorded) -> None:
+    """The planner begins anew, without failures of before."""
+    draft.retry_at, draft.failures, draft.reads = None, 0, 0
+
+
+HANDLERS: dict[type[e.Event], Callable[[Draft, Any, e.Recorded], None]] = {
+    e.WaitBegan: wait_began,
+    e.WaitEnded: wait_ended,
+    e.SignalReceived: signal_received,
+    e.ChildStarted: child_started,
+    e.ChildReplaced: child_replaced,
+    e.ChildEnded: child_ended,
+    e.EffectCompensated: compensated,
+}
