@@ -24,7 +24,7 @@ def cannot_move(state: s.RunState) -> str:
         return "open_effects"
     if state.open_children:
         return "children"
-    if state.cancel_requested and not state.undoing:
+    if state.cancel_requested and not (state.undoing and state.state is s.State.NEEDS_HUMAN):
         return "cancel"
     return "" if allows(state.state, e.VersionMoved) else "working"
 
