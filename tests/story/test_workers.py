@@ -16,8 +16,8 @@ def test_a_killed_worker_loses_and_duplicates_nothing(story: Story, workers: Wor
     workers.beat()
     worker = workers.start("--concurrency", "2")
     waiting = story.waiting("2003")
-    executed = _held(story, "2001", hold_after=1)
-    not_called = _held(story, "2002", hold_before=1)
+    executed = held(story, "2001", hold_after=1)
+    not_called = held(story, "2002", hold_before=1)
 
     worker.kill()
     workers.start("--concurrency", "2")
@@ -29,7 +29,7 @@ def test_a_killed_worker_loses_and_duplicates_nothing(story: Story, workers: Wor
     assert [story.times(order) for order in ("2001", "2002", "2003")] == [1, 1, 1]
 
 
-def _held(story: Story, order: str, **switch: int) -> Run:
+def held(story: Story, order: str, **switch: int) -> Run:
     """A run whose refund the service holds."""
     story.outside.set(**switch, match_operation=f"refund:order-{order}")
     run = story.start(order)
@@ -52,7 +52,7 @@ def test_an_outage_ends_with_a_person_who_asks(story: Story, workers: Workers) -
     workers.beat()
     worker = workers.start()
     story.outside.set(outage=True)
-    run = _held(story, "2011", hold_after=1)
+    run = held(story, "2011", hold_after=1)
     worker.kill()
     workers.start()
 
