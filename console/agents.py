@@ -123,7 +123,7 @@ def _row(key: Key, known: Known) -> Context:
 
 def _note(key: Key, known: Known) -> str:
     if known.stuck:
-        return _("Runs of this version wait for a person, because no worker served it.")
+        return _("Runs of this version wait for a person, because no worker had their code.")
     if known.open and not known.workers:
         return _("No worker serves this version now. Its open runs wait.")
     return "" if known.workers else _("No worker serves this version now. It has no open run.")

@@ -34,7 +34,7 @@ def _agent(agent: Agent) -> Iterator[CheckMessage]:
         )
     if agent.version in agent.takes_over:
         text = f"{agent.name} {agent.version}: it says that it takes over its own runs."
-        yield Error(text, hint="Name other versions in takes_over.", id="runs.E005")
+        yield Error(text, hint="Name other versions in takes_over.", id="runs.E006")
     for tool in agent.tools:
         yield from _names(agent, tool)
         if isinstance(tool, WritingTool):

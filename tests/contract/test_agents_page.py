@@ -62,7 +62,9 @@ def test_runs_that_no_worker_serves_are_counted(house: House, old_run: Run, sign
     client = sign_in(house.viewer)
 
     page = read(client.get("/agents/"))
-    assert "nobody Runs of this version wait for a person, because no worker served it. 1 1" in row(page, "0")
+    assert "nobody Runs of this version wait for a person, because no worker had their code. 1 1" in row(
+        page, "0"
+    )
     version = read(client.get("/agents/payer/0/")).one("main")
     assert "The code of this version is not part of this console" in version.text
 

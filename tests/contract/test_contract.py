@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from runs.contract import KEPT, length, sections, versions
 from runs.machine.state import RunState
+from runs.versions import recorded
 from tests.outside import PAYER, Pay, PayArguments, World
 
 #: Of the state's fields, those that say where the run is, and not what it means or did.
@@ -85,6 +86,17 @@ def test_what_must_not_be_mixed_changes_with_its_parts() -> None:
 )
 def test_lengths_in_words(duration: timedelta, words: str) -> None:
     assert length(duration) == words
+
+
+def test_what_a_version_takes_over_is_said_where_versions_are() -> None:
+    assert "It takes over no other version’s runs." in lines()["unmixed"]
+    heir = {s.key: "\n".join(s.lines) for s in sections(replace(PAYER, version="3", takes_over=("1", "2")))}
+    assert "it goes on with runs of version 1, 2 that wait" in heir["unmixed"]
+
+
+def test_what_must_not_be_mixed_is_what_a_run_is_bound_to() -> None:
+    assert recorded(PAYER).items() <= versions(PAYER).items()
+    assert all(f"{part}: {version}" in lines()["unmixed"] for part, version in recorded(PAYER).items())
 
 
 def test_the_command_prints_it(world: World) -> None:

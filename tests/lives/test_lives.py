@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -12,10 +13,11 @@ from pytest_django import Settings
 
 from examples.lives.lives import LIFE, begin, follow
 from examples.lives.stage import stage
-from examples.refunds.demo.people import PEOPLE, VIEWER, make_house
+from examples.refunds.demo.people import OPERATOR, PEOPLE, VIEWER, make_house
 from runs import agents, engine
 from runs.ledger import load
 from runs.machine.safety import Action, next_safe_action
+from runs.machine.state import State
 from runs.machine.transitions import REASONS, allowed_decisions
 from runs.models import Run
 from runs.pages import words
@@ -66,3 +68,17 @@ def test_each_stops_for_its_reason_with_its_own_next_safe_action(lives: dict[str
         assert words.sentence_case(words.reason(state.reasons[0])).split("%")[0] in page.content.decode(), (
             reason
         )
+
+
+def test_the_run_that_nobody_serves_is_moved_to_the_version_that_takes_it_over(lives: dict[str, Run]) -> None:
+    run, client = lives["version_unavailable"], Client()
+    client.login(username=OPERATOR.username, password=f"password of {OPERATOR.username}")
+    page = client.get("/agents/lives/0/").content.decode()
+    assert run.pk in page and "/agents/lives/0/move/1/" in page
+    sent = {"note": "version 0 is gone", "submission": str(uuid4())}
+
+    answer = client.post("/agents/lives/0/move/1/", sent, follow=True)
+
+    assert "1 run was moved." in answer.content.decode()
+    engine.advance(run.pk)
+    assert load(run.pk).state is State.SUCCEEDED

@@ -689,7 +689,7 @@ AGENT_ROW: Final[dict[str, Any]] = {
     "stuck": 2,
     "runs_url": "/inbox/?view=any&agent=refunds",
     "stuck_url": "/inbox/?view=needs_human&agent=refunds",
-    "note": "Runs of this version wait for a person, because no worker served it.",
+    "note": "Runs of this version wait for a person, because no worker had their code.",
 }
 AGENT_PAGE: Final[dict[str, Any]] = {
     **SHELL,

@@ -56,3 +56,9 @@ def test_a_contradiction_is_named(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, tools: tuple[Any, ...], ids: list[str]
 ) -> None:
     assert faults(monkeypatch, *tools) == ids
+
+
+def test_a_version_that_takes_itself_over_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    heir = replace(PAYER, version="2", takes_over=("1", "2"))
+    monkeypatch.setattr(checks, "registered", lambda: {("payer", "1"): PAYER, ("payer", "2"): heir})
+    assert [fault.id for fault in checks.tools(None)] == ["runs.E006"]
