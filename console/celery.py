@@ -8,10 +8,17 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import beat_init, setup_logging, worker_ready
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
-app = Celery("handoff")
+TRANSPORT_ALIASES.update(
+    amqp="console.rabbitmq:Transport",
+    pyamqp="console.rabbitmq:Transport",
+    amqps="console.rabbitmq:SSLTransport",
+)
+
+app = Celery("handoff", amqp="console.queues:Amqp")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

@@ -12,11 +12,11 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from kombu.exceptions import OperationalError
 
 from console.celery import app
 from console.durations import durations
 from runs.clock import database_now
+from runs.outbox import broker_errors
 from runs.queries import readiness
 
 log = structlog.get_logger(__name__)
@@ -44,9 +44,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
 def _tried(check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return {"ok": True, **check()}
-    except (DatabaseError, OperationalError, OSError) as error:
+    except _failures() as error:
         log.warning("not_ready", part=check.__name__, exc_info=error)
         return {"ok": False, "why": type(error).__name__}
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    return (DatabaseError, OSError, *broker_errors())
 
 
 def database() -> dict[str, Any]:
@@ -62,9 +66,21 @@ def migrations() -> dict[str, Any]:
 
 
 def broker() -> dict[str, Any]:
+    """What answers there, by its own name."""
     with app.connection_for_write() as link:
-        link.ensure_connection(max_retries=1, interval_start=0, timeout=2)
-    return {}
+        link.ensure_connection(max_retries=0, timeout=2)
+        return {"server": _name(link)}
+
+
+def _name(link: Any) -> str:
+    match link.transport.driver_type:
+        case "amqp":
+            return str(link.connection.server_properties["product"])
+        case "redis":
+            # Redis itself does not give a name.
+            return str(link.default_channel.client.info("server").get("server_name", "redis")).capitalize()
+        case other:
+            return str(other)
 
 
 def sweep() -> dict[str, Any]:

@@ -193,15 +193,25 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+# A sender does not wait for a broker that is away: the sweep sends again. (A worker waits for ever.)
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"max_retries": 0}
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 if CELERY_BROKER_URL.startswith(("redis", "rediss", "sentinel")):
     # The defaults look for messages of dead workers every 100 seconds only.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS |= {
         "visibility_timeout": 60 if HANDOFF_PROFILE != "production" else 900,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
         "socket_connect_timeout": 2,
         "socket_timeout": 5,
     }
+if CELERY_BROKER_URL.startswith(("amqp", "pyamqp")):
+    # A message is taken once RabbitMQ says so; one that hangs or is blocked says nothing.
+    CELERY_BROKER_TRANSPORT_OPTIONS |= {"confirm_publish": True, "write_timeout": 5}
+    # Messages are wake-ups: not worth a disk. The queues are durable, since RabbitMQ gives up those that are not.
+    CELERY_TASK_DEFAULT_DELIVERY_MODE = "transient"
+    CELERY_BROKER_HEARTBEAT = 20
 CELERY_BEAT_SCHEDULE = {
     "sweep": {
         "task": "runs.sweep",

@@ -6,7 +6,11 @@ A wake-up is only a hint. A broker that is down, full or emptied loses nothing: 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from celery import current_app
 from django.db import transaction
@@ -15,6 +19,11 @@ from kombu.exceptions import OperationalError
 from runs.agents import queue_name
 
 log = logging.getLogger(__name__)
+
+#: A wake-up that nobody read for so long is dropped: the sweep has made newer ones.
+LASTS = timedelta(seconds=60)
+#: How long a sender waits for the broker to say that it took a message.
+PATIENCE = timedelta(seconds=2)
 
 
 def wake_on_commit(*, run_id: str, agent: str, version: str) -> None:
@@ -25,14 +34,36 @@ def wake_on_commit(*, run_id: str, agent: str, version: str) -> None:
 def wake(*, run_id: str, agent: str, version: str) -> bool:
     """Tell a worker now. False where the broker did not take it: the sweep will."""
     try:
-        current_app.send_task(
-            "runs.advance",
-            kwargs={"run_id": run_id},
-            queue=queue_name(agent, version),
-            retry=False,
-            expires=60,
-        )
-    except OperationalError:
+        _send(run_id=run_id, queue=queue_name(agent, version))
+    except broker_errors():
         log.warning("wake-up not sent, the sweep finds the run", extra={"run": run_id})
         return False
     return True
+
+
+def _send(*, run_id: str, queue: str) -> None:
+    with current_app.producer_pool.acquire(block=True) as producer, _dropped_if_broken(producer.connection):
+        current_app.send_task(
+            "runs.advance",
+            kwargs={"run_id": run_id},
+            queue=queue,
+            producer=producer,
+            retry=False,
+            expires=LASTS.total_seconds(),
+        )
+
+
+@contextmanager
+def _dropped_if_broken(link: Any) -> Iterator[None]:
+    """Without a goodbye: a broker that does not answer does not answer that either."""
+    try:
+        yield
+    except Exception:
+        link.collect()
+        raise
+
+
+def broker_errors() -> tuple[type[BaseException], ...]:
+    """What a broker that is away, hangs, or refuses this installation raises: each transport has errors of its own."""
+    link = current_app.connection_for_write()
+    return (OperationalError, *link.connection_errors, *link.channel_errors)

@@ -1,4 +1,4 @@
-"""Starts PostgreSQL and Valkey for the tests, before pytest-django reads the settings; stops them after.
+"""Starts PostgreSQL and a broker for the tests, before pytest-django reads the settings; stops them after.
 
 Each test session takes the first free slot, so several may run in one checkout at once. A slot keeps its
 data folder: making one takes most of a second.
@@ -21,8 +21,9 @@ from console.embedded.home import Home
 from console.embedded.postgres import Postgres, postgres_child
 from console.embedded.postgres_programs import binaries
 from console.embedded.process import Child
-from console.embedded.valkey import valkey_child
 from tests.chromium import how_to_get_chromium, without_browser
+from tests.fixtures import postgres as chosen
+from tests.fixtures.brokers import RabbitMQ, broker_of
 
 SLOTS = 20
 
@@ -33,16 +34,18 @@ class TestServers:
     __test__ = False
 
     def __init__(self) -> None:
+        chosen.choose()
         self.home, self.lock = _free_slot()
         self.home.make()
         shutil.rmtree(self.home.artifacts, ignore_errors=True)
         self.home.static.mkdir(exist_ok=True)
+        self.broker = broker_of(self.home)
         self.postgres: Postgres
         self.children: list[Child] = []
 
     def start(self) -> None:
         self.postgres, postgres = postgres_child(self.home, losable=True)
-        self.children = [postgres, valkey_child(self.home, losable=True)]
+        self.children = [postgres, self.broker.child]
         for child in self.children:
             child.start()
         for child in self.children:
@@ -79,7 +82,7 @@ class TestServers:
             "HANDOFF_AGENTS": agents,
             "HANDOFF_SECRET_KEY": "tests-only-" + "x" * 50,
             "DATABASE_URL": self.database_url(),
-            "CELERY_BROKER_URL": self.home.broker_url,
+            "CELERY_BROKER_URL": self.broker.url,
             # Playwright keeps an event loop in the main thread, where Django would then refuse every query.
             "DJANGO_ALLOW_ASYNC_UNSAFE": "true",
         }
@@ -131,20 +134,25 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run browser tests last: from the first on, Playwright's event loop runs in this thread until the end.
 
-    They are left out where asked, or where there is no browser and one test says so by failing.
+    They are left out where asked, or where there is no browser and one test says so by failing. So are those about
+    another broker than this session's.
     """
+    on_rabbitmq = isinstance(config.stash[servers].broker, RabbitMQ)
+    foreign = [item for item in items if item.get_closest_marker("rabbitmq") and not on_rabbitmq]
     in_browser = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
-    others = [item for item in items if item not in in_browser]
-    if without_browser() or how_to_get_chromium():
-        config.hook.pytest_deselected(items=in_browser)
-        in_browser = []
-    items[:] = others + in_browser
+    others = [item for item in items if item not in in_browser and item not in foreign]
+    left_out = foreign + (in_browser if without_browser() or how_to_get_chromium() else [])
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in others + in_browser if item not in left_out]
 
 
-def pytest_report_header() -> str:
-    if without_browser():
-        return "browser: left out, because BROWSER=none"
-    return f"browser: {how_to_get_chromium() or 'chromium'}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    here = config.stash[servers]
+    left_out = "left out, because BROWSER=none" if without_browser() else ""
+    return [
+        f"servers: PostgreSQL {here.postgres.major}, {here.broker.name}",
+        f"browser: {left_out or how_to_get_chromium() or 'chromium'}",
+    ]
 
 
 @pytest.hookimpl(wrapper=True)

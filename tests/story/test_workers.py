@@ -7,8 +7,8 @@ from runs import outbox
 from runs.clock import database_now
 from runs.machine.state import EffectStatus, RequestStatus, RunState, State
 from runs.models import Run
-from tests.fixtures.processes import Broker, Workers
-from tests.plugin import TestServers
+from tests.fixtures.brokers import Broker, killed
+from tests.fixtures.processes import Workers
 from tests.story.world import Story
 
 
@@ -96,19 +96,12 @@ def test_what_changed_while_no_worker_ran_voids_the_approval(story: Story, worke
     assert story.reaches(lost, State.SUCCEEDED).effects[1].status is EffectStatus.CONFIRMED
 
 
-def test_lost_and_repeated_messages_change_nothing(
-    story: Story, workers: Workers, broker: Broker, test_servers: TestServers
-) -> None:
+def test_lost_and_repeated_messages_change_nothing(story: Story, workers: Workers, broker: Broker) -> None:
     emptied, decided = story.waiting("2031"), story.waiting("2032")
     story.approve(emptied)
     broker.flush()
-    valkey = next(c for c in test_servers.children if c.program.name == "valkey")
-    valkey.kill()
-    try:
+    with killed(broker):
         story.approve(decided)
-    finally:
-        valkey.start()
-        valkey.wait_ready()
     workers.start()
     workers.start()
     for _ in range(20):
