@@ -1,8 +1,8 @@
 """Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
 
-`Event` is the truth; every other table but `Claim`, `Submission`, `Artifact`, `Worker` and `Sweep` is a projection
-of it, or a `Summary`, and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers are in
-the migrations.
+`Event` is the truth; every other table but `Claim`, `Submission`, `Artifact`, `Worker`, `Wake` and `Sweep` is a
+projection of it, or a `Summary`, and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers
+are in the migrations.
 """
 
 from __future__ import annotations
@@ -423,6 +423,16 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Wake(models.Model):
+    """When the sweep last woke a run. A hint: it may be lost at any time, and refers to no row."""
+
+    run_id = models.CharField(max_length=32, primary_key=True)
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.run_id} at {self.at}"
 
 
 class Sweep(models.Model):

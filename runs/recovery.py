@@ -20,7 +20,7 @@ import msgspec
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from runs import actions, agents, outbox
+from runs import actions, agents, outbox, wakes
 from runs.clock import Clock
 from runs.host import boot_id, uptime, worker_name
 from runs.ledger import (
@@ -49,7 +49,7 @@ UNREADABLE_PAUSE = timedelta(seconds=60)
 #: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
 EVIDENCE_PATIENCE = timedelta(seconds=60)
 RECONNECT_PAUSE = 0.2  # seconds
-SWEEP_AT_MOST = 1000
+SWEEP_AT_MOST = 1000  #: woken and not yet taken, at any time
 #: How often the clock is read anew for one decision; a machine that is slower than that every time gives up.
 CLOCK_READS = 3
 #: Sends that their own transaction refused although revalidation let them pass, before a person is asked.
@@ -90,11 +90,11 @@ WHERE id = %(run)s AND NOT state = ANY(%(closed)s) AND wake_at <= handoff_now()
 RETURNING lease_token, claims
 """
 _RELEASE = "UPDATE runs_run SET lease_until = %s WHERE id = %s AND lease_token = %s"
-_DUE = """
+_UNSERVED = """
 SELECT r.id, a.name, r.agent_version FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id
-WHERE NOT r.state IN ('succeeded', 'cancelled', 'restarted') AND r.wake_at <= handoff_now()
+WHERE NOT r.state IN ('succeeded', 'cancelled', 'restarted')
     AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
-    AND ('agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)) = %(wanted)s
+    AND NOT 'agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)
     AND r.wake_at <= handoff_now() - %(late)s
 ORDER BY r.wake_at LIMIT %(most)s
 """
@@ -428,12 +428,13 @@ def sweep() -> int:
     """
     actions.tell_untold(SWEEP_AT_MOST)
     served = live_serves()
-    due = _due(served, served_ones=True, late=timedelta())
-    for run_id, agent, version in due:
+    due = wakes.take(served=served, most=SWEEP_AT_MOST)
+    for number, (run_id, agent, version) in enumerate(due):
         if not outbox.wake(run_id=run_id, agent=agent, version=version):
+            wakes.forget([left[0] for left in due[number:]])
             break
     grace = settings.HANDOFF_DURATIONS.version_grace
-    for run_id, _, version in [] if _fleet_is_new() else _due(served, served_ones=False, late=grace):
+    for run_id, _, version in [] if _fleet_is_new() else _unserved_since(grace, served):
         try:
             actions.stop_unserved(run_id=run_id, version=version)
         except LogUnreadable:
@@ -443,12 +444,10 @@ def sweep() -> int:
     return len(due)
 
 
-def _due(served: set[str], *, served_ones: bool, late: timedelta) -> list[tuple[str, str, str]]:
-    """Runs that nobody holds and whose time came at least `late` ago: id, agent, version; the longest due first."""
+def _unserved_since(late: timedelta, served: set[str]) -> list[tuple[str, str, str]]:
+    """Runs that nobody holds or serves and whose time came at least `late` ago: id, agent, version; longest first."""
     with _sql() as cursor:
-        cursor.execute(
-            _DUE, {"served": list(served), "wanted": served_ones, "late": late, "most": SWEEP_AT_MOST}
-        )
+        cursor.execute(_UNSERVED, {"served": list(served), "late": late, "most": SWEEP_AT_MOST})
         found: list[tuple[str, str, str]] = cursor.fetchall()
     return found
 

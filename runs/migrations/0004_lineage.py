@@ -69,6 +69,6 @@ BEFORE = import_module("runs.migrations.0002_ledger").GUARD.replace(
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0002_ledger")]
+    dependencies = [("runs", "0003_wakes")]
 
     operations = [migrations.RunSQL(sql=GUARD, reverse_sql=BEFORE)]

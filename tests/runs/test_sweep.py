@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import uuid4
 
+import pytest
 from django.db import connection
 
-from runs import actions, agents, recovery
+from runs import actions, agents, outbox, recovery, wakes
+from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import State
 from runs.machine.transitions import Decision
@@ -94,7 +96,84 @@ def test_unserved_runs_do_not_keep_the_served_from_being_woken(house: House) -> 
     Run.objects.filter(pk=first.pk).update(agent_version="0")
     serve(*agents.served_queues())
 
-    assert [row[0] for row in recovery._due(recovery.live_serves(), served_ones=True, late=timedelta())] == [
-        second.pk
-    ]
+    assert [row[0] for row in wakes.take(served=recovery.live_serves(), most=1000)] == [second.pk]
     Run.objects.filter(pk=first.pk).update(agent_version="1")
+
+
+class Woken:
+    """The wake-ups that the sweep sent, and whether the broker takes them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.runs: list[str] = []
+        self.taken = True
+        monkeypatch.setattr(outbox, "wake", self._wake)
+
+    def _wake(self, *, run_id: str, agent: str, version: str) -> bool:
+        if self.taken:
+            self.runs.append(run_id)
+        return self.taken
+
+    def swept(self) -> list[str]:
+        """What one more sweep wakes."""
+        serve(*agents.served_queues())
+        before = len(self.runs)
+        recovery.sweep()
+        return self.runs[before:]
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> Woken:
+    return Woken(monkeypatch)
+
+
+def test_what_was_woken_is_woken_again_only_after_a_while(house: House, woken: Woken, clock: Clock) -> None:
+    run = house.start()
+
+    assert woken.swept() == [run.pk]
+    assert woken.swept() == []
+    clock.move(timedelta(seconds=3))
+    assert woken.swept() == [run.pk]
+
+
+def test_a_run_whose_time_comes_anew_is_woken_at_once(
+    house: House, world: World, woken: Woken, clock: Clock
+) -> None:
+    run = house.start()
+    assert woken.swept() == [run.pk]
+    world.unreadable = "down"
+    assert advance(run).retry_at is not None
+    assert woken.swept() == []
+    clock.move(timedelta(seconds=2.2))  # less than a wake-up is given
+    assert woken.swept() == [run.pk]
+
+
+def test_runs_that_are_woken_in_vain_do_not_keep_the_others_from_their_turn(
+    house: House, woken: Woken, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "SWEEP_AT_MOST", 2)
+    stuck = {house.start(str(n)).pk for n in range(3)}
+    clock.move(timedelta(seconds=1))
+    other = house.start("9").pk
+
+    assert set(woken.swept()) < stuck
+    assert woken.swept() == []  # two are told and not yet taken
+    clock.move(timedelta(seconds=3))
+    assert other in woken.swept()
+
+
+def test_what_the_broker_did_not_take_is_woken_by_the_next_sweep(house: House, woken: Woken) -> None:
+    run = house.start()
+    woken.taken = False
+    assert woken.swept() == []
+    woken.taken = True
+    assert woken.swept() == [run.pk]
+
+
+def test_a_database_clock_that_steps_back_silences_no_run(house: House, woken: Woken, clock: Clock) -> None:
+    run = house.start()
+    clock.move(timedelta(minutes=10))
+    assert woken.swept() == [run.pk]
+    clock.move(timedelta(minutes=-10))
+    Run.objects.filter(pk=run.pk).update(wake_at=database_now())
+    assert woken.swept() == [run.pk]
+    Run.objects.filter(pk=run.pk).update(wake_at=load(run.pk).at)

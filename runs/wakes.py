@@ -1,0 +1,59 @@
+"""Which due runs the sweep wakes: each once, again after a while, the one that waited longest first.
+
+What was woken is kept in a table of hints, `runs_wake`: losing it means that a run is woken once more. Without it
+each sweep would wake the same runs again while their messages still stand in the queue, and a thousand runs that
+are woken in vain would keep all others from their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+#: Woken and not yet taken by a worker. Where the clock was put back, a time to come says nothing.
+_TAKE = """
+WITH due AS MATERIALIZED (
+    SELECT r.id, a.name, r.agent_version, greatest(w.at, r.wake_at) AS since,
+        w.at >= greatest(r.wake_at, r.lease_until) AND w.at > handoff_now() - %(pause)s
+            AND w.at <= handoff_now() AS told
+    FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id LEFT JOIN runs_wake w ON w.run_id = r.id
+    WHERE NOT r.state IN ('succeeded', 'cancelled', 'restarted') AND r.wake_at <= handoff_now()
+        AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
+        AND 'agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)
+), chosen AS (
+    SELECT id, name, agent_version, since FROM due WHERE told IS NOT TRUE
+    ORDER BY since LIMIT greatest(%(most)s - (SELECT count(*) FROM due WHERE told), 0)
+), noted AS (
+    INSERT INTO runs_wake (run_id, at) SELECT id, handoff_now() FROM chosen ORDER BY id
+    ON CONFLICT (run_id) DO UPDATE SET at = excluded.at
+)
+SELECT id, name, agent_version FROM chosen ORDER BY since
+"""
+_FORGET_OLD = "DELETE FROM runs_wake WHERE at < handoff_now() - interval '1 h'"
+
+
+def take(*, served: set[str], most: int) -> list[tuple[str, str, str]]:
+    """The runs to wake now, noted as woken: id, agent, version. At most `most` stand woken and not yet taken."""
+    # Django's stubs know no timedelta, which psycopg writes as an interval.
+    cursor: Any
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET_OLD)
+        cursor.execute(_TAKE, {"served": list(served), "pause": _pause(), "most": most})
+        found: list[tuple[str, str, str]] = cursor.fetchall()
+    return found
+
+
+def forget(runs: Sequence[str]) -> None:
+    """These were not woken after all."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM runs_wake WHERE run_id = ANY(%s)", [list(runs)])
+
+
+def _pause() -> timedelta:
+    """How long a wake-up is given before it counts as lost."""
+    durations = settings.HANDOFF_DURATIONS
+    return max(durations.lease, 5 * durations.sweep)
