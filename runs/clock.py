@@ -24,8 +24,9 @@ class Clock:
     The ledger refuses an event whose time is off by more than a second, and the holder reads the clock again.
     """
 
-    def __init__(self) -> None:
-        self.read()
+    def __init__(self, base: datetime | None = None) -> None:
+        """`base`: what the database's clock just said, where somebody asked it."""
+        self._base, self._read_at = base or database_now(), uptime()
 
     def read(self) -> None:
         """Take the database's time anew."""

@@ -29,6 +29,13 @@ from runs.tools import ReadingTool, Unreadable
 
 log = logging.getLogger(__name__)
 
+# As text: each revalidation asks it, and the query would be built anew each time.
+_PRINCIPAL = """
+SELECT u.*, u.is_active AND EXISTS (SELECT FROM accounts_membership m
+    WHERE m.user_id = u.id AND m.tenant_id = %s AND m.active) AS member
+FROM accounts_user u WHERE u.id = %s
+"""
+
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
     """What reading one source gave, and the event that keeps it; no event where it could not be read.
@@ -116,8 +123,8 @@ def _lost(denial: Denial) -> Person:
 
 def _principal(run: Run) -> Person:
     """On whose behalf the run acts: still active, and still of the tenant."""
-    person = User.objects.get(pk=run.principal_id)
-    member = person.tenants().filter(pk=run.tenant_id).exists()
+    (person,) = User.objects.raw(_PRINCIPAL, [run.tenant_id, run.principal_id])
+    member = vars(person)["member"]
     return Person(id=str(person.pk), name=person.shown_name, lost="" if member else "not_member")
 
 

@@ -39,7 +39,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import ESCAPED, Uncanonical, canonical, parse, plain
 from runs.machine.safety import Answered, next_safe_action
-from runs.models import CLOSED, Claim, Run, Worker
+from runs.models import CLOSED, Run, Worker
 from runs.tools import Ambiguous, Call, Found, Match, WritingTool
 
 log = logging.getLogger(__name__)
@@ -88,6 +88,12 @@ UPDATE runs_run SET lease_token = lease_token + 1, lease_until = handoff_now() +
 WHERE id = %(run)s AND NOT state = ANY(%(closed)s) AND wake_at <= handoff_now()
     AND (lease_until IS NULL OR lease_until <= handoff_now())
 RETURNING lease_token, claims
+"""
+_NOTE = """
+WITH last AS (SELECT history FROM runs_claim WHERE run_id = %s ORDER BY token DESC LIMIT 1)
+INSERT INTO runs_claim (run_id, tenant_id, token, seq, worker, answer, history, at)
+VALUES (%s, %s, %s, %s, %s, %s, handoff_history(), handoff_now())
+RETURNING coalesce((SELECT history FROM last), ''), history, at
 """
 _RELEASE = "UPDATE runs_run SET lease_until = %s WHERE id = %s AND lease_token = %s"
 _UNSERVED = """
@@ -274,33 +280,24 @@ def _claim(run_id: str) -> Held | None:
         if taken is None:
             return None
         token, claims = taken
-        run = Run.objects.select_related("agent", "tenant", "principal").get(pk=run_id)
+        run = Run.objects.select_related("agent").get(pk=run_id)
         agent = agents.registered().get((run.agent.name, run.agent_version))
         state = load(run_id)
-        clock = Clock()
-        answer = msgspec.to_builtins(next_safe_action(state))
-        was, now = _histories(run_id)
-        Claim.objects.create(
-            run=run, tenant_id=run.tenant_id, token=token, seq=state.seq, worker=worker_name(), answer=answer,
-            history=now, at=clock.now(),
-        )  # fmt: skip
+        was, now, at = _noted(run, token, state)
         if agent is None:
             _unserved(run_id, token)
             return None
-    held = Held(run=run, state=state, token=token, agent=agent, clock=clock)
+    held = Held(run=run, state=state, token=token, agent=agent, clock=Clock(at))
     held.decide(lambda state, _: decide.history(state, was=was, now=now))
     return _progressing(held, claims)
 
 
-def _histories(run_id: str) -> tuple[str, str]:
-    """The database's history under the run's last claim (empty: it had none), and now."""
+def _noted(run: Run, token: int, state: s.RunState) -> tuple[str, str, datetime]:
+    """Store the claim; the database's history under the run's last one (empty: it had none), and now, and the time."""
+    answer = msgspec.json.encode(next_safe_action(state)).decode()
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce((SELECT history FROM runs_claim WHERE run_id = %s ORDER BY token DESC LIMIT 1), ''), "
-            "handoff_history()",
-            [run_id],
-        )
-        found: tuple[str, str] = cursor.fetchone()
+        cursor.execute(_NOTE, [run.pk, run.pk, run.tenant_id, token, state.seq, worker_name(), answer])
+        found: tuple[str, str, datetime] = cursor.fetchone()
     return found
 
 
