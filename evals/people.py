@@ -9,7 +9,7 @@ from accounts.models import Membership, Tenant, User
 from accounts.rights import Right, grant_right
 from approvals.models import Request, Verdict
 from evals.agent import STEADY
-from runs import actions, engine
+from runs import actions, agents, engine
 from runs.clock import database_now
 from runs.models import Agent, Run
 
@@ -41,11 +41,11 @@ class House:
         return run
 
 
-def build_house() -> House:
-    """New people in a new tenant."""
+def build_house(of: agents.Agent = STEADY) -> House:
+    """New people in a new tenant, and the agent as they know it."""
     name = f"bench-{uuid4().hex[:8]}"
     tenant = Tenant.objects.create(slug=name, name="Bench")
-    agent = Agent.objects.create(tenant=tenant, name=STEADY.name, title=STEADY.title)
+    agent = Agent.objects.create(tenant=tenant, name=of.name, title=of.title)
     rights = (Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS)
     return House(
         agent=agent,
