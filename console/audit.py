@@ -43,6 +43,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "ask": (gettext_lazy("Ask what became of an effect"), e.EffectQueried.__name__, "ask"),
     "conclude": (gettext_lazy("Conclude what became of an effect"), e.EffectReconciled.__name__, "conclude"),
     "attest": (gettext_lazy("Attest what became of an effect"), e.EffectAttested.__name__, "attest"),
+    "settle": (gettext_lazy("Settle evidence against the record"), e.ContradictionStated.__name__, "settle"),
     "go_on": (gettext_lazy("Let a run go on"), e.RunResumed.__name__, "resume"),
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),

@@ -21,7 +21,7 @@ from runs.machine.events import Reason, decode
 from runs.machine.safety import Action, SafeAction
 from runs.models import CLOSED, Effect, Event, Run
 from runs.pages import next_action, words
-from runs.queries import TIERS, doubts, excluded_from, last_requests, owed
+from runs.queries import TIERS, disputed, doubts, excluded_from, last_requests, owed
 
 Row = dict[str, Any]
 STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
@@ -37,6 +37,7 @@ class Known:
     owed: dict[str, list[str]]
     asked: dict[str, Request]  #: the newest request about the plan of a run that waits
     reasons: dict[str, list[Reason]]
+    disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
     mine: dict[Right, frozenset[int]]  #: right -> the agents on which this person holds it
 
@@ -47,6 +48,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
     known = Known(
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
         excluded=excluded_from(person, ids), asked=last_requests(runs),
+        disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
         mine={
             right: frozenset(agents_for(person, right).values_list("pk", flat=True))
             for right in (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS)
@@ -83,6 +85,9 @@ def _action(run: Run, known: Known) -> SafeAction | None:
     if run.pk in known.doubts:
         effect = known.doubts[run.pk][0].number
         return SafeAction(action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=effect)
+    if run.pk in known.disputed and (run.state == "needs_human" or run.state in CLOSED):
+        effect = known.disputed[run.pk][0]
+        return SafeAction(action=Action.FIND, right="reconcile_effects", rule="NSA-11", effect=effect)
     if run.state == "needs_human":
         return SafeAction(action=Action.DECIDE, right="operate_runs", rule="NSA-8")
     if run.state == "waiting_approval" and run.expires_at is not None:  # type: ignore[attr-defined]
@@ -135,6 +140,10 @@ def _why(run: Run, known: Known) -> str:
         return " ".join(words.reason_with_evidence(r) for r in known.reasons.get(run.pk, []))
     if run.state == "waiting_approval":
         return _waits(run, known)
+    if run.state in CLOSED and run.pk in known.disputed:
+        effect, reference = known.disputed[run.pk]
+        facts = {"effect": f"E-{effect}", "reference": reference or "–"}
+        return _("Over, and evidence contradicts the record of %(effect)s: %(reference)s.") % facts
     if run.state in CLOSED and run.pk in known.owed:
         promised = words.inside(words.joined(known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}

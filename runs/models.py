@@ -22,7 +22,7 @@ from runs.machine.waits import WaitKind
 ID_PATTERN = r"^\S+$"
 HASH_PATTERN = r"^sha256:[0-9a-f]{64}$"
 _STATES = [s.value for s in State]
-_HELD = [EffectStatus.IN_FLIGHT.value, EffectStatus.UNKNOWN.value, EffectStatus.CONFIRMED.value]
+HELD = [EffectStatus.IN_FLIGHT.value, EffectStatus.UNKNOWN.value, EffectStatus.CONFIRMED.value]
 CLOSED = sorted(s.value for s in TERMINAL)
 
 
@@ -186,7 +186,7 @@ class Effect(models.Model):
             models.UniqueConstraint(fields=["run", "key"], name="runs_effect_key"),
             models.UniqueConstraint(
                 fields=["operation_id", "system", "lineage"],
-                condition=Q(status__in=_HELD),
+                condition=Q(status__in=HELD),
                 name="runs_effect_held_once",
             ),
             models.CheckConstraint(

@@ -28,7 +28,9 @@ from accounts.rights import Place, Right, Tenanted
 from approvals.models import Request, RequestState
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
-from runs.models import CLOSED, Effect, Obligation, PlanVersion, Run, Sweep, Worker
+from runs.machine import events as e
+from runs.machine import state as s
+from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
@@ -37,10 +39,12 @@ SOON: Final = timedelta(minutes=15)
 
 #: The views of the inbox. Each run that waits for a person is in "all" and in exactly one of the three after it.
 _IN_DOUBT = Q(state="unknown") | Q(state="needs_human", reasons__contains=["effect_unknown"])
+#: A run that is over keeps no other reason than evidence against its record that a person has to settle.
+DISPUTED_AND_OVER: Final = Q(state__in=CLOSED) & ~Q(reasons=[])
 VIEWS: Final[dict[str, Q]] = {
-    "all": Q(state__in=["unknown", "needs_human", "waiting_approval"]) | Q(owes=True),
+    "all": Q(state__in=["unknown", "needs_human", "waiting_approval"]) | Q(owes=True) | DISPUTED_AND_OVER,
     "unknown": _IN_DOUBT,
-    "needs_human": (Q(state="needs_human") & ~_IN_DOUBT) | Q(owes=True),
+    "needs_human": (Q(state="needs_human") & ~_IN_DOUBT) | Q(owes=True) | DISPUTED_AND_OVER,
     "waiting_approval": Q(state="waiting_approval"),
 }
 
@@ -56,7 +60,11 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
         subject=Concat("id", Value(":"), Cast("plan_version", CharField())),
         hard_doubt=Exists(doubt.filter(reversible=False)),
         soft_doubt=Exists(doubt),
-        owes=Case(When(state__in=ENDED, then=Exists(owed)), default=Value(False)),
+        owes=Case(
+            When(state__in=ENDED, then=Exists(owed)),
+            When(state="restarted", then=Exists(owed.filter(_found_later()))),
+            default=Value(False),
+        ),
         irreversible=Subquery(plan.values("irreversible")[:1]),
         effects_planned=Subquery(plan.values("steps")[:1]),
     )
@@ -65,13 +73,19 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
     return runs.annotate(expires_at=Subquery(pending.values("expires_at")[:1])).annotate(tier=_tier(now))
 
 
+def _found_later() -> Exists:
+    """Owed since people found something about a run that was over: no successor took that over."""
+    at = Event.objects.filter(run_id=OuterRef("run_id"), seq=OuterRef("opened_seq"))
+    return Exists(at.filter(type=e.ContradictionSettled.__name__))
+
+
 def _tier(now: datetime) -> Case:
     hard_waiting = Q(state="waiting_approval", irreversible__gt=0)
     soon = hard_waiting & Q(expires_at__lte=now + SOON)
     return Case(
         When(Q(hard_doubt=True) | soon, then=Value(0)),
         When(Q(soft_doubt=True) | hard_waiting, then=Value(1)),
-        When(state="needs_human", then=Value(2)),
+        When(Q(state="needs_human") | DISPUTED_AND_OVER, then=Value(2)),
         default=Value(3),
         output_field=IntegerField(),
     )
@@ -94,7 +108,15 @@ def actionable(person: User) -> Q:
     operates = agents_for(person, Right.OPERATE_RUNS)
     stopped = Q(state="needs_human", soft_doubt=False, agent__in=operates)
     renews = Q(state="waiting_approval", expires_at__isnull=True, agent__in=operates)
-    return settles | stopped | renews | Q(owes=True, agent__in=operates) | _decides(person)
+    finds = agents_for(person, Right.RECONCILE_EFFECTS)
+    return (
+        (DISPUTED_AND_OVER & Q(agent__in=finds))
+        | settles
+        | stopped
+        | renews
+        | Q(owes=True, agent__in=operates)
+        | _decides(person)
+    )
 
 
 def _decides(person: User) -> Q:
@@ -121,6 +143,36 @@ def doubts(run_ids: Sequence[str]) -> dict[str, list[Effect]]:
     found: dict[str, list[Effect]] = {}
     for effect in Effect.objects.filter(run_id__in=run_ids, status="unknown").order_by("run_id", "number"):
         found.setdefault(effect.run_id, []).append(effect)
+    return found
+
+
+def stands_elsewhere(identity: s.Identity, effect: s.Effect) -> str:
+    """Another run of the lineage whose effect stands, or is open, under the same operation; empty where none does."""
+    held = Effect.objects.filter(
+        tenant_id=identity.tenant, lineage=identity.lineage, system=effect.system, status__in=HELD
+    )
+    for other in held.exclude(run_id=identity.run).order_by("run_id", "number"):
+        suffix = f"#{other.round}" if other.round else ""
+        if f"{other.system} {other.operation_id.removesuffix(suffix)}" == effect.operation:
+            return f"{other.run_id} E-{other.number}"
+    return ""
+
+
+def disputed(run_ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """The oldest evidence of each run that contradicts its record and is not settled: effect, reference."""
+    kinds = (e.EvidenceKept.__name__, e.ContradictionSettled.__name__)
+    told = Event.objects.filter(run_id__in=run_ids, type__in=kinds, body__isnull=False).order_by(
+        "run_id", "-seq"
+    )
+    found: dict[str, tuple[int, str]] = {}
+    settled: set[tuple[str, int]] = set()
+    for row in told:
+        event = e.decode(seq=row.seq, type_=row.type, version=row.version, body=row.body or "")
+        match event:
+            case e.ContradictionSettled(settles=settles):
+                settled |= {(row.run_id, seq) for seq in settles}
+            case e.EvidenceKept() if event.contradicts and (row.run_id, row.seq) not in settled:
+                found[row.run_id] = event.effect, event.reference
     return found
 
 

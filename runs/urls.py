@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.views import attest, events, live, pages, reconcile, replay, review, steer
+from runs.views import attest, events, find, live, pages, reconcile, replay, review, steer
 
 
 class RunId(StringConverter):
@@ -24,6 +24,7 @@ urlpatterns = [
     path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
     path("runs/<run:run_id>/effects/<int:effect>/reconcile/", reconcile.reconcile, name="effect-reconcile"),
     path("runs/<run:run_id>/effects/<int:effect>/attest/", attest.attest, name="effect-attest"),
+    path("runs/<run:run_id>/effects/<int:effect>/finding/", find.find, name="effect-finding"),
     path("runs/<run:run_id>/effects/<int:effect>/ask/", reconcile.ask, name="effect-ask"),
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),

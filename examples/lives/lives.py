@@ -14,11 +14,14 @@ from django.db import transaction
 
 from accounts.fence import fence_exclusive
 from accounts.models import Membership, User
+from accounts.rights import Right
 from approvals.models import Request, RequestState, Verdict
 from examples.lives.agent import LIVES, Mood
 from runs import actions, agents
 from runs.agents import Constraint
 from runs.clock import database_now
+from runs.machine import decide
+from runs.machine.events import Actor, ActorKind
 from runs.models import CLOSED, Agent, Run
 
 READABLE_FOR: Final = timedelta(seconds=3)
@@ -43,6 +46,9 @@ class Life:
     input: Mapping[str, object] = field(default_factory=dict)
     begin: Callable[[Agent, People, Life, str], Run]
     waiting: Callable[[Run, People], None] | None = None
+    #: what happens once the run is over, and the reason that it then has; a life's own name is its reason otherwise
+    over: Callable[[Run, People], None] | None = None
+    reason: str = ""
 
 
 def _start(agent: Agent, people: People, life: Life, reason: str, **more: Any) -> Run:
@@ -159,6 +165,18 @@ def _approve_damaged(run: Run, people: People) -> None:
         Run.objects.filter(pk=run.pk).update(head=b"damaged")
 
 
+def _paid_twice(run: Run, people: People) -> None:
+    """The answer of a worker that was long given up comes in, and names another payment than the record does."""
+    with transaction.atomic():
+        row, state, now = actions.locked(people.operator, run.pk, Right.VIEW_RUNS)
+        late = decide.executed(
+            state, 1, reference="rehearsed-twice", evidence='{"amount":"50.00","order":"paid twice"}',
+            problem=None, versions={}, late=True,
+        )  # fmt: skip
+        actions.write(state, late, run=row, actor=_GIVEN_UP, now=now)
+
+
+_GIVEN_UP: Final = Actor(ActorKind.WORKER, "rehearsal:1", "rehearsal:1")
 _CAREFUL: Final = {"mood": Mood.CAREFUL.value}
 LIFE: Final[dict[str, Life]] = {
     "log_damaged": Life(
@@ -169,6 +187,9 @@ LIFE: Final[dict[str, Life]] = {
         goal="A payment that is recorded with another amount",
         input={"mood": Mood.CONTRADICTS.value},
         begin=_start,
+    ),
+    "paid_twice": Life(
+        goal="A payment that was perhaps made twice", begin=_start, over=_paid_twice, reason="effect_conflict"
     ),
     "schema_incompatible": Life(
         goal="A run that a newer version wrote", input=_CAREFUL, begin=_start, waiting=_approve_newer
@@ -221,6 +242,9 @@ def follow(runs: Mapping[str, Run], people: People) -> list[str]:
         run = Run.objects.get(pk=begun.pk)
         if run.state == "waiting_approval" and (act := LIFE[reason].waiting):
             act(run, people)
-        if run.state not in CLOSED and reason not in run.reasons:
+        life = LIFE[reason]
+        if run.state in CLOSED and life.over and not run.reasons:
+            life.over(run, people)
+        elif (life.over or run.state not in CLOSED) and (life.reason or reason) not in run.reasons:
             left.append(reason)
     return left

@@ -7,6 +7,7 @@ what it decides on (digest, effect, request); the run's bare seq never refuses i
 
 from __future__ import annotations
 
+from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.plans import NoPlanToDecide, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
@@ -46,6 +47,8 @@ __all__ = [
     "renew_request",
     "repeated",
     "restart_run",
+    "right_to_find",
+    "settle_contradiction",
     "signal_run",
     "start_run",
     "stop_unserved",

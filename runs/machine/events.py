@@ -469,6 +469,47 @@ class EvidenceKept(Event, frozen=True, kw_only=True):
     evidence: Raw
     source: str
     contradicts: bool
+    raises: bool = False  #: it stands against the record until a person settles it
+
+
+class ContradictionStated(Event, frozen=True, kw_only=True):
+    """A person's finding about evidence that contradicts the record of a settled effect. Never a receipt.
+
+    `evidence` is the seq of the EvidenceKept, `finding` a state.Finding, `how` how it was established.
+    """
+
+    effect: int
+    evidence: int
+    finding: str
+    reference: str
+    how: str
+    person: str
+
+
+class ContradictionSettled(Event, frozen=True, kw_only=True):
+    """Enough people found the same. The record and the late evidence both stay; `settles` are the seqs of all late
+    evidence about the effect that nothing is left to say about.
+    """
+
+    effect: int
+    evidence: int
+    finding: str
+    reference: str
+    settles: tuple[int, ...]
+    owes: str = ""  #: what has to be undone by hand or by a later step, where it happened twice
+
+
+class InheritedLost(Event, frozen=True, kw_only=True):
+    """People found that an effect of another run of the lineage did not happen: nothing here rests on it any more.
+
+    `steps` had been answered from it. Doing the operation here is a round after that one.
+    """
+
+    run: str
+    effect: int
+    operation: str
+    round: int
+    steps: tuple[str, ...]
 
 
 class ArtifactKept(Event, frozen=True, kw_only=True):
@@ -649,6 +690,9 @@ ALL: tuple[type[Event], ...] = (
     EffectAttested,
     AttestationAccepted,
     EvidenceKept,
+    ContradictionStated,
+    ContradictionSettled,
+    InheritedLost,
     ArtifactKept,
     HumanNeeded,
     RunResumed,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from runs.machine import events as e
-from runs.machine import evolving
+from runs.machine import evolving, settling
 from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.transitions import BY_DIRECTION, Move, target
@@ -112,6 +112,8 @@ class Draft:
         elif new is not self.state:
             self._leave(new, recorded.seq)
             self.state, self.since = new, recorded.at
+            if new in s.TERMINAL:
+                settling.name_contradiction(self)
 
     def _new_state(self, move: s.State | Move) -> s.State:
         if isinstance(move, s.State):
@@ -150,6 +152,7 @@ class Draft:
         if any(x.status in s.OPEN_EFFECT for x in self.effects.values()):
             return False
         self.reasons = tuple(r for r in self.reasons if r.code not in ("effect_unknown", "effect_conflict"))
+        settling.name_contradiction(self)
         return not self.reasons
 
 
@@ -180,11 +183,9 @@ def reduce(log: Iterable[e.Recorded]) -> s.RunState:
     return draft.freeze()
 
 
-def _nothing(draft: Draft, event: e.Event, recorded: e.Recorded) -> None:
-    """The event is a fact for the timeline; the table alone moves the run."""
-
-
-HANDLERS[e.EvidenceKept] = _nothing
+HANDLERS[e.EvidenceKept] = settling.kept
+HANDLERS[e.ContradictionStated] = settling.stated
+HANDLERS[e.InheritedLost] = settling.inherited_lost
 HANDLERS.update(evolving.HANDLERS)
 
 
@@ -441,6 +442,16 @@ def _accepted(draft: Draft, event: e.AttestationAccepted, recorded: e.Recorded) 
         source="attestation", detail="", failed=None, by_person=True,
     )  # fmt: skip
     _settle(draft, event.effect, receipt, recorded)
+
+
+@_on(e.ContradictionSettled)
+def _contradiction_settled(draft: Draft, event: e.ContradictionSettled, recorded: e.Recorded) -> None:
+    settling.settled(draft, event, recorded)
+    effect = draft.effects[event.effect]
+    if event.finding == s.Finding.HAPPENED:
+        if step := settling.step_of(draft, effect):
+            _step_done(draft, step, effect.number, recorded.seq)
+        _open_promises(draft, effect, recorded)
 
 
 @_on(e.RunRestarted)

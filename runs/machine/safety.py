@@ -175,6 +175,7 @@ class Action(StrEnum):
     REVIEW = "review"  #: an approver decides on the plan version
     RENEW = "renew"  #: the request expired; a person asks for a new one
     RECONCILE = "reconcile"  #: an operator settles an effect
+    FIND = "find"  #: an operator finds which is true: the record of a settled effect, or evidence against it
     DECIDE = "decide"  #: an operator takes one of the decisions that the reasons allow
     SETTLE = "settle"  #: in flight: the holder is calling now
     WAIT = "wait"  #: a timer, a signal or a child run ends it
@@ -205,7 +206,7 @@ def next_safe_action(state: s.RunState) -> SafeAction:
     """From the state alone; the same answer however often it is asked."""
     match state.state:
         case s.State.SUCCEEDED | s.State.CANCELLED | s.State.RESTARTED:
-            return SafeAction(action=Action.NONE, right=None, rule="NSA-0")
+            return _disputed(state) or SafeAction(action=Action.NONE, right=None, rule="NSA-0")
         case s.State.NEEDS_HUMAN:
             return _for_human(state)
         case s.State.UNKNOWN:
@@ -266,7 +267,7 @@ def decisions_of(state: s.RunState) -> tuple[Decision, ...]:
     """Exactly what a person may decide on the run as it stands."""
     return allowed_decisions(
         state.reasons, open_effects=bool(state.open_effects), open_children=bool(state.open_children),
-        undoing=state.undoing,
+        undoing=state.undoing, contradicted=bool(state.contradicted),
     )  # fmt: skip
 
 
@@ -291,6 +292,16 @@ def _for_approver(state: s.RunState) -> SafeAction:
     )  # fmt: skip
 
 
+def _disputed(state: s.RunState) -> SafeAction | None:
+    """Evidence contradicts a settled effect: a person finds which is true, before a run goes on and after it ended."""
+    if not any(reason.code == "effect_conflict" for reason in state.reasons) or not state.contradicted:
+        return None
+    return SafeAction(
+        action=Action.FIND, right="reconcile_effects", rule="NSA-11", effect=state.contradicted[0].number,
+        reason="effect_conflict", not_safe=("send_again",),
+    )  # fmt: skip
+
+
 def _for_human(state: s.RunState) -> SafeAction:
     if state.cancel_requested and not state.undoing and not (state.open_effects or state.open_children):
         return SafeAction(action=Action.FINISH_CANCEL, right=None, rule="NSA-7")
@@ -301,6 +312,8 @@ def _for_human(state: s.RunState) -> SafeAction:
             action=Action.RECONCILE, right="reconcile_effects", rule="NSA-4", effect=state.open_effects[0].number,
             reason=reason.code, decisions=decisions, not_safe=UNSAFE_WHILE_OPEN,
         )  # fmt: skip
+    if disputed := _disputed(state):
+        return msgspec.structs.replace(disputed, reason=reason.code, decisions=decisions)
     return SafeAction(
         action=Action.DECIDE, right="operate_runs", rule="NSA-8", reason=reason.code, decisions=decisions
     )

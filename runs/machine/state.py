@@ -57,6 +57,15 @@ class EffectStatus(StrEnum):
     COMPENSATED = "compensated"  #: it happened, and was undone
 
 
+class Finding(StrEnum):
+    """What a person found about evidence that contradicts the record."""
+
+    AS_RECORDED = "as_recorded"
+    HAPPENED = "happened"  #: the record says that it did not
+    NOT_HAPPENED = "not_happened"  #: the record says that it did
+    HAPPENED_TWICE = "happened_twice"
+
+
 OPEN_EFFECT = frozenset({EffectStatus.IN_FLIGHT, EffectStatus.UNKNOWN})
 HELD = OPEN_EFFECT | {EffectStatus.CONFIRMED}
 
@@ -319,6 +328,41 @@ class Attestation(Part, frozen=True, kw_only=True):
     at: datetime
 
 
+class Late(Part, frozen=True, kw_only=True):
+    """Evidence about an effect that came too late to move anything, and what became of it.
+
+    `contradicts`: not both it and the record can be true. `raises`: it then keeps the run stopped, or a closed one in
+    the inbox, until it is settled.
+    """
+
+    seq: int
+    at: datetime
+    executed: bool
+    reference: str
+    contradicts: bool
+    raises: bool
+    finding: str = ""
+    settled_seq: int | None = None
+
+    @property
+    def open(self) -> bool:
+        """It contradicts the record, and no person settled that yet."""
+        return self.contradicts and self.settled_seq is None
+
+
+class Found(Part, frozen=True, kw_only=True):
+    """One person's finding about a contradiction; `evidence` is its seq."""
+
+    person: str
+    name: str
+    evidence: int
+    finding: str
+    reference: str
+    how: str
+    seq: int
+    at: datetime
+
+
 class Effect(Part, frozen=True, kw_only=True):
     """One use of a writing tool: shown as E-`number`."""
 
@@ -350,6 +394,19 @@ class Effect(Part, frozen=True, kw_only=True):
     undoes: Undoes | None = None
     compensated_by: Undoes | None = None  #: the effect, here or in another run, that undid it
     attestations: tuple[Attestation, ...] = ()
+    late: tuple[Late, ...] = ()
+    findings: tuple[Found, ...] = ()
+
+    @property
+    def operation(self) -> str:
+        """The operation that all its rounds have in common, as the rounds of a run name it."""
+        base = self.operation_id.removesuffix(f"#{self.round}") if self.round else self.operation_id
+        return f"{self.system} {base}"
+
+    @property
+    def contradicted(self) -> Late | None:
+        """The oldest evidence against its record that nobody has settled."""
+        return next((came for came in self.late if came.open), None)
 
     @property
     def last_send(self) -> Send:
@@ -471,6 +528,11 @@ class RunState(Part, frozen=True, kw_only=True):
         step = self.remaining[0] if self.remaining else None
         known = self.waits.get(step.name) if step else None
         return known if known and known.ended_seq is None else None
+
+    @property
+    def contradicted(self) -> tuple[Effect, ...]:
+        """Settled effects with evidence against their record that nobody has settled, the oldest first."""
+        return tuple(e for e in self.effects.values() if e.late and e.contradicted)
 
     @property
     def open_obligations(self) -> tuple[Obligation, ...]:

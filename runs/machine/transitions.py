@@ -30,6 +30,7 @@ class Decision(StrEnum):
 
     RECONCILE = "reconcile"
     ATTEST = "attest"  #: state what became of an effect, as a person
+    SETTLE = "settle"  #: find which is true, the record or evidence that came later
     RESUME = "resume"
     MOVE = "move"  #: let another version of the agent go on with the run
     RETRY = "retry"  #: resume, and do the refused effect again in a new round
@@ -61,6 +62,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.CancelRequested: SAME,
     e.EvidenceKept: SAME,
     e.ArtifactKept: SAME,
+    e.InheritedLost: SAME,
     e.HistoryChanged: SAME,
     e.SignalReceived: SAME,
     e.ChildReplaced: SAME,
@@ -90,6 +92,8 @@ _over: dict[type[e.Event], State | Move] = {
     e.EvidenceKept: SAME,
     e.ArtifactKept: SAME,
     e.EffectCompensated: SAME,
+    e.ContradictionStated: SAME,
+    e.ContradictionSettled: SAME,
 }
 
 TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
@@ -147,6 +151,8 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.EffectReconciled: SETTLES,
         e.EffectAttested: SAME,
         e.AttestationAccepted: SETTLES,
+        e.ContradictionStated: SAME,
+        e.ContradictionSettled: SETTLES,
         e.OutcomeUnknown: SAME,
         e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
@@ -213,10 +219,10 @@ def allows(state: State | None, event: type[e.Event]) -> bool:
     return event in TABLE[state]
 
 
-#: `effect_conflict` with nothing open. A step whose operation another effect holds can be tried or planned anew; what
-#: contradicts an effect that is settled gives no safe way to go on.
+#: `effect_conflict` with nothing open. A step whose operation another effect holds can be tried or planned anew; where
+#: evidence contradicts an effect that is settled, a person finds which is true before the run goes on.
 HELD_ELSEWHERE: Final = (Decision.RESUME, Decision.REPLAN, Decision.CANCEL)
-CONTRADICTED: Final = (Decision.CANCEL,)
+CONTRADICTED: Final = (Decision.SETTLE, Decision.CANCEL)
 
 
 def allowed_decisions(
@@ -225,11 +231,12 @@ def allowed_decisions(
     open_effects: bool = True,
     open_children: bool = False,
     undoing: bool = False,
+    contradicted: bool = False,
 ) -> tuple[Decision, ...]:
     """Exactly the decisions that all the reasons allow, in the order of the first."""
     if not reasons:
         return ()
-    first, *rest = sorted((_allowed_by(r, open_effects) for r in reasons), key=len)
+    first, *rest = sorted((_allowed_by(r, open_effects, contradicted) for r in reasons), key=len)
     common = (d for d in first if all(d in others for others in rest))
     if open_children:
         common = (d for d in common if d not in _NOT_WITH_CHILDREN)
@@ -249,10 +256,10 @@ def _in_undo(decisions: Iterable[Decision], open_effects: bool) -> Iterator[Deci
             yield Decision.END
 
 
-def _allowed_by(reason: e.Reason, open_effects: bool) -> tuple[Decision, ...]:
+def _allowed_by(reason: e.Reason, open_effects: bool, contradicted: bool) -> tuple[Decision, ...]:
     if reason.code != "effect_conflict" or open_effects:
         return REASONS[reason.code]
-    return CONTRADICTED if reason.subject.startswith("E-") else HELD_ELSEWHERE
+    return CONTRADICTED if contradicted else HELD_ELSEWHERE
 
 
 def first_reason(reasons: tuple[e.Reason, ...]) -> e.Reason:

@@ -53,7 +53,7 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Time
         "reversible": effect.terms.reversible,
         "undo": _("can be undone") if effect.terms.reversible else "",
         "state": effect.status.value,
-        "state_note": note(effect),
+        "state_note": " ".join(filter(None, (note(effect), evidence_note(effect)))),
         "intent_at": effect.intent_at,
         "sent_at": times.get(effect.dispatched_seq or 0),
         **_settled(effect),
@@ -64,6 +64,8 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Time
     }
     if is_open and Right.RECONCILE_EFFECTS in mine:
         found["reconcile_url"] = reverse("effect-reconcile", args=[run, effect.number])
+    if any(came.contradicts for came in effect.late):
+        found["finding_url"] = reverse("effect-finding", args=[run, effect.number])
     return found
 
 
@@ -93,6 +95,20 @@ def note(effect: s.Effect) -> str:
     if effect.status is s.EffectStatus.UNKNOWN:
         return _asked(effect)
     return _("Sent again under the same key.") if len(effect.sends) > 1 else ""
+
+
+def evidence_note(effect: s.Effect) -> str:
+    """That evidence contradicts the record, settled or not: it is never dropped."""
+    if came := effect.contradicted:
+        return _("Evidence in event %(seq)d contradicts this; nobody has settled it.") % {"seq": came.seq}
+    seqs = [str(came.seq) for came in effect.late if came.contradicts]
+    if not seqs:
+        return ""
+    twice = any(came.finding == s.Finding.HAPPENED_TWICE for came in effect.late)
+    facts = {"events": words.joined(seqs)}
+    if twice:
+        return _("It happened twice, as people found from the evidence in event %(events)s.") % facts
+    return _("Evidence in event %(events)s said otherwise; people settled it.") % facts
 
 
 def _asked(effect: s.Effect) -> str:

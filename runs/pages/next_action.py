@@ -59,6 +59,8 @@ def label(action: SafeAction) -> str:
             return _("Review plan v%(plan)d") % facts
         case Action.RENEW:
             return _("Ask for approval of plan v%(plan)d again") % facts
+        case Action.FIND:
+            return _("Settle the evidence against %(effect)s") % facts
         case Action.DECIDE:
             return _("Decide how it goes on")
         case _:
@@ -74,6 +76,8 @@ def address(run: str, action: SafeAction) -> str:
             return reverse("plan-review", args=[run, action.plan])
         case Action.RENEW:
             return reverse("run-renew", args=[run])
+        case Action.FIND:
+            return reverse("effect-finding", args=[run, action.effect])
         case Action.DECIDE:
             return reverse("run-decide", args=[run])
         case _:
@@ -184,6 +188,25 @@ def _decide(state: s.RunState, action: SafeAction) -> Sentences:
     return do, " ".join(words.reason_with_evidence(r) for r in state.reasons), ""
 
 
+def _find(state: s.RunState, action: SafeAction) -> Sentences:
+    effect = state.effects[action.effect or 0]
+    came = effect.contradicted
+    facts = {
+        "effect": words.effect_title(effect),
+        "id": f"E-{effect.number}",
+        "seq": came.seq if came else 0,
+        "reference": (came.reference if came else "") or "–",
+    }
+    do = _("Find out which is true of %(id)s, the record or the evidence that came later.") % facts
+    why = _("Evidence in event %(seq)d contradicts the record of %(effect)s: %(reference)s.") % facts
+    over = state.state in s.TERMINAL
+    return (
+        do,
+        why,
+        _("The run is over and stays so; it leaves the inbox once this is settled.") if over else "",
+    )
+
+
 def _run(state: s.RunState, action: SafeAction) -> Sentences:
     do = _("Nothing to do: a worker goes on with the run.")
     why = _("Nothing is in flight or unknown, and nothing waits for a person.")
@@ -247,6 +270,7 @@ _SAY: dict[Action, Callable[[s.RunState, SafeAction], Sentences]] = {
     Action.REVIEW: _review,
     Action.RENEW: _renew,
     Action.RECONCILE: _reconcile,
+    Action.FIND: _find,
     Action.DECIDE: _decide,
     Action.SETTLE: _settle,
     Action.WAIT: _wait,

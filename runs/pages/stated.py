@@ -8,6 +8,7 @@ from runs.machine import state as s
 from runs.pages import words
 
 SOURCE = "attestation"
+FOUND = "finding"
 
 
 def counting(effect: s.Effect) -> tuple[s.Attestation, ...]:
@@ -28,7 +29,17 @@ def behind(effect: s.Effect) -> tuple[s.Attestation, ...]:
 
 def by(effect: s.Effect) -> str:
     """Who settled the effect by what they stated, by name; empty where nobody did."""
-    return both([a.name for a in behind(effect)])
+    return both([a.name for a in behind(effect)] or found_by(effect))
+
+
+def found_by(effect: s.Effect) -> list[str]:
+    """Who found it to be so against what was recorded before; nobody where that is not how it is settled."""
+    receipt = effect.receipt
+    if receipt is None or receipt.source != FOUND:
+        return []
+    finding = s.Finding.HAPPENED if receipt.executed else s.Finding.NOT_HAPPENED
+    same = (finding.value, receipt.reference)
+    return [x.name for x in effect.findings if x.seq < receipt.seq and (x.finding, x.reference) == same]
 
 
 def both(names: list[str]) -> str:

@@ -12,7 +12,8 @@ from accounts.rights import Right
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.events import CancelRequested
-from runs.machine.transitions import Decision, allowed_decisions, allows
+from runs.machine.safety import decisions_of
+from runs.machine.transitions import Decision, allows
 from runs.models import Run
 from runs.pages import ending, next_action, words
 from runs.pages.run_page import Reader, heading
@@ -114,7 +115,7 @@ def subject(state: s.RunState) -> str:
 
 def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
     """All of runs/decide.html for a stopped run."""
-    decisions = allowed_decisions(state.reasons, open_effects=bool(state.open_effects))
+    decisions = decisions_of(state)
     allowed = [d for d in decisions if d in DECIDABLE]
     stopped = state.state is s.State.NEEDS_HUMAN
     return {
@@ -149,6 +150,9 @@ def _nothing(state: s.RunState, allowed: list[Decision]) -> str:
         return _("This run is not stopped for a person, so there is nothing to decide.")
     if state.open_effects:
         return _("An effect is in doubt: reconcile it first. Then the run goes on by itself.")
+    if state.contradicted and not allowed:
+        facts = {"effect": f"E-{state.contradicted[0].number}"}
+        return _("Evidence contradicts the record of %(effect)s: settle that first.") % facts
     return "" if allowed else _("Its reasons allow only the end of this run.")
 
 

@@ -286,6 +286,36 @@ def _artifact(event: e.ArtifactKept) -> str:
     return _("kept the file “%(name)s” (%(size)s).") % facts
 
 
+@_says(e.ContradictionStated)
+def _finding(event: e.ContradictionStated) -> str:
+    facts = {
+        "effect": f"E-{event.effect}", "seq": event.evidence, "how": event.how, "reference": event.reference,
+        "found": words.FINDINGS[event.finding],
+    }  # fmt: skip
+    if event.reference:
+        return (
+            _(
+                "found about %(effect)s and the evidence in event %(seq)d: %(found)s Reference “%(reference)s”. %(how)s"
+            )
+            % facts
+        )
+    return _("found about %(effect)s and the evidence in event %(seq)d: %(found)s %(how)s") % facts
+
+
+@_says(e.ContradictionSettled)
+def _found(event: e.ContradictionSettled) -> str:
+    facts = {"effect": f"E-{event.effect}", "found": words.FINDINGS[event.finding]}
+    return (
+        _("settled the evidence against %(effect)s by what people found: %(found)s Both stay shown.") % facts
+    )
+
+
+@_says(e.InheritedLost)
+def _inherited_lost(event: e.InheritedLost) -> str:
+    facts = {"run": event.run, "effect": f"E-{event.effect}"}
+    return _("found that %(effect)s of %(run)s, which was taken for done here, did not happen.") % facts
+
+
 @_says(e.HumanNeeded)
 def _human(event: e.HumanNeeded) -> str:
     reasons = " ".join(words.reason_with_evidence(r, whole=True) for r in event.reasons)

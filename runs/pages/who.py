@@ -42,6 +42,10 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         if effect.status is s.EffectStatus.UNKNOWN and allows(state.state, EffectAttested):
             name = _("Attest %(effect)s") % {"effect": f"E-{effect.number}"}
             yield _line(name, f"{url}#state-it", Right.ATTEST_EFFECTS, person, holders)
+    for effect in state.contradicted:
+        url = reverse("effect-finding", args=[run, effect.number])
+        name = _("Settle the evidence against %(effect)s") % {"effect": f"E-{effect.number}"}
+        yield _line(name, url, Right.RECONCILE_EFFECTS, person, holders)
     if action.action is Action.REVIEW:
         yield _approve(state, person, holders)
     if action.action in (Action.RENEW, Action.DECIDE):

@@ -69,6 +69,10 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy("Attest"),
         gettext_lazy("State what became of the effect, as a person. It is never shown as a receipt."),
     ),
+    "settle": (
+        gettext_lazy("Settle the evidence"),
+        gettext_lazy("Find which is true: the record of the effect, or the evidence that came later."),
+    ),
     "restart": (
         gettext_lazy("Restart as a new run"),
         gettext_lazy(
@@ -84,6 +88,14 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy("End the run as it is"),
         gettext_lazy("Nothing more is undone. What still stands is listed and left to people."),
     ),
+}
+
+#: What people find where evidence contradicts the record.
+FINDINGS: Final[dict[str, Words]] = {
+    "as_recorded": gettext_lazy("It is as recorded."),
+    "happened": gettext_lazy("It happened."),
+    "not_happened": gettext_lazy("It did not happen."),
+    "happened_twice": gettext_lazy("It happened twice."),
 }
 
 #: What is not safe now, and why.

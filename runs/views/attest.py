@@ -86,7 +86,7 @@ def _errors(request: HttpRequest, phrase: str) -> Errors:
     choice = request.POST.get("stated", "")
     if choice not in CHOICES:
         return [{"field": "stated", "message": _("Choose what you state.")}]
-    found = [*_reference_errors(choice, typed(request, "reference")), *_how_errors(typed(request, "how"))]
+    found = [*_reference_errors(choice, typed(request, "reference")), *how_errors(typed(request, "how"))]
     if phrase and not same_phrase(request.POST.get("phrase", ""), phrase):
         message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
         found.append({"field": "phrase", "message": message})
@@ -101,14 +101,20 @@ def _reference_errors(choice: str, reference: str) -> Errors:
             "A reference is of something that happened: empty this field, and say it in the text below."
         )
         return [{"field": "reference", "message": message}]
-    if len(reference) > LONGEST_REFERENCE:
-        facts = {"limit": LONGEST_REFERENCE, "length": len(reference)}
-        message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
-        return [{"field": "reference", "message": message}]
-    return []
+    return reference_too_long(reference)
 
 
-def _how_errors(how: str) -> Errors:
+def reference_too_long(reference: str) -> Errors:
+    """The error of a reference that is none."""
+    if len(reference) <= LONGEST_REFERENCE:
+        return []
+    facts = {"limit": LONGEST_REFERENCE, "length": len(reference)}
+    message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
+    return [{"field": "reference", "message": message}]
+
+
+def how_errors(how: str) -> Errors:
+    """The error of a text that does not say how something was established."""
     if len(how) >= LEAST_HOW:
         return longer(how, "how")
     message = _("Enter how this was established, in at least %(least)d characters.") % {"least": LEAST_HOW}

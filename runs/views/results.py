@@ -102,6 +102,13 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
             "two people must state the same before it counts."
         ),
     ),
+    "settle": lambda: (
+        _("Your finding was recorded."),
+        _(
+            "The record and the evidence against it stay shown. Where the record would change and the effect cannot "
+            "be undone, two people must find the same before it counts."
+        ),
+    ),
     "renew": lambda: (_("Approval was asked for again."), _("Nothing is sent before it is given.")),
     "resume": lambda: (
         _("Your decision was recorded: the run goes on."),

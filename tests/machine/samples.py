@@ -71,6 +71,13 @@ _ALL: tuple[e.Event, ...] = (
         artifact="sha256:" + "0" * 64, name="Beleg “7”.pdf", kind="file", media_type="application/pdf", size=5,
         about="E-1",
     ),
+    e.ContradictionStated(
+        effect=1, evidence=7, finding="happened", reference="slip 7", how="I called the bank", person="p"
+    ),
+    e.ContradictionSettled(
+        effect=1, evidence=7, finding="happened_twice", reference="slip 7", settles=(7, 8), owes="undo it"
+    ),
+    e.InheritedLost(run="run_B", effect=1, operation="bank pay:7", round=0, steps=("pay:7",)),
     e.HumanNeeded(reasons=(e.Reason(code="tool_failed", subject="E-1", evidence="no"),)),
     e.RunResumed(decision="retry", note="", raised=("pay:7",)),
     e.VersionMoved(was="1", now="2", code={"policy": "2", "tool:pay": "d"}, note="1 is gone", voids=_causes),

@@ -130,15 +130,17 @@ def test_a_decision_that_the_reason_does_not_allow_is_refused(code: str, decisio
 
 
 @pytest.mark.parametrize(
-    ("subject", "open_effects", "expected"),
+    ("contradicted", "open_effects", "expected"),
     [
-        ("pay:1042", False, {Decision.RESUME, Decision.REPLAN, Decision.CANCEL}),
-        ("E-1", False, {Decision.CANCEL}),
-        ("E-1", True, {Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL}),
+        (False, False, {Decision.RESUME, Decision.REPLAN, Decision.CANCEL}),
+        (True, False, {Decision.SETTLE, Decision.CANCEL}),
+        (False, True, {Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL}),
+        (True, True, {Decision.RECONCILE, Decision.ATTEST, Decision.CANCEL}),
     ],
 )
 def test_a_conflict_offers_only_what_can_be_done(
-    subject: str, open_effects: bool, expected: set[Decision]
+    contradicted: bool, open_effects: bool, expected: set[Decision]
 ) -> None:
-    reasons = (e.Reason(code="effect_conflict", subject=subject),)
-    assert set(allowed_decisions(reasons, open_effects=open_effects)) == expected
+    reasons = (e.Reason(code="effect_conflict", subject="E-1"),)
+    found = allowed_decisions(reasons, open_effects=open_effects, contradicted=contradicted)
+    assert set(found) == expected

@@ -283,6 +283,69 @@ RUN_PAGE: Final[dict[str, Any]] = {
     "claim": HOSTILE,
 }
 
+FINDING: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "effect": {**CONFIRMED, "reversible": False},
+    "recorded": {
+        "text": "E-6 is confirmed since 07:01:18 UTC (event 37), receipt rf_9a31.",
+        "detail": "",
+        "seq": 37,
+        "url": f"/runs/{RUN}/events/?from=37#event-37",
+    },
+    "evidence": [
+        {
+            "text": "It says that E-6 happened, reference rf_9b02.",
+            "at": ago(3),
+            "seq": 42,
+            "url": f"/runs/{RUN}/events/?from=42#event-42",
+            "raw": f'{{"id": "rf_9b02", "note": "{HOSTILE}"}}',
+            "found": "",
+        }
+    ],
+    "findings": [
+        {
+            "name": "Lin",
+            "at": ago(2),
+            "what": "It happened twice.",
+            "reference": "rf_9b02",
+            "how": HOSTILE,
+            "seq": 43,
+            "event_url": f"/runs/{RUN}/events/?from=43#event-43",
+            "evidence": 42,
+        }
+    ],
+    "again": "",
+    "form": {
+        "may": True,
+        "why_not": "",
+        "second": "The effect cannot be undone: the record changes once two people found the same.",
+        "subject": {"record_seq": 37, "evidence_seq": 42},
+        "choices": [
+            {
+                "value": "as_recorded",
+                "title": "It is as recorded.",
+                "text": "The record of E-6 stays. The evidence stays beside it.",
+                "available": True,
+                "why_not": "",
+            },
+            {
+                "value": "happened_twice",
+                "title": "It happened twice.",
+                "text": "Undoing the second one becomes an open obligation.",
+                "available": False,
+                "why_not": "You do not have the right “Attest effects”. People who can: Lin.",
+            },
+        ],
+        "reference": "rf_9b02",
+        "phrase": "310.00 order-1041",
+    },
+    "page_url": f"/runs/{RUN}/effects/6/finding/",
+    "values": {},
+    "errors": [],
+    "submission": "6f0c5a1e-0000-4000-8000-000000000000",
+}
+
 REVIEW: Final[dict[str, Any]] = {
     **SHELL,
     "run": {**RUN_FACTS, "state": "waiting_approval"},
@@ -813,6 +876,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {**REVIEW, "may_decide": False, "why_not": "You revised the goal.", "who_can": "Can: Kim, Mia."},
     ),
     "reconcile": ("runs/reconcile.html", RECONCILE),
+    "finding": ("runs/finding.html", FINDING),
     "inbox": ("console/inbox.html", INBOX),
     "inbox-empty": (
         "console/inbox.html",

@@ -26,6 +26,7 @@ ACT = {
     "effect-reconcile": ("operator",),
     "effect-ask": ("operator",),
     "effect-attest": (),
+    "effect-finding": ("operator",),
     "run-stop": ("operator",),
     "run-decide": ("operator",),
     "run-move": ("operator",),
@@ -46,7 +47,7 @@ def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 
 def address(name: str, run: str) -> str:
-    one = {"plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest"}
+    one = {"plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest", "effect-finding"}
     return reverse(name, args=[run, *([1] if name in one else [])])
 
 

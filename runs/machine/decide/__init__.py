@@ -13,6 +13,7 @@ from runs.machine.decide.common import (
     human,
 )
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
+from runs.machine.decide.findings import done_again, findings, findings_needed, found, inherited_lost
 from runs.machine.decide.held import Holder, occupied
 from runs.machine.decide.people import (
     ConclusionRefused,
@@ -77,15 +78,20 @@ __all__ = [
     "constraints_digest",
     "decided",
     "dispatched",
+    "done_again",
     "end",
     "ended_by",
     "executed",
     "expired",
+    "findings",
+    "findings_needed",
     "finish_cancel",
     "finished",
+    "found",
     "found_open",
     "history",
     "human",
+    "inherited_lost",
     "kept",
     "kept_result",
     "keys_to_go_on",

@@ -8,6 +8,7 @@ from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
 from runs.machine.decide.common import Events, human
+from runs.machine.decide.findings import contradicted_by
 from runs.machine.decide.sends import blind_stops, refusal_code
 from runs.machine.transitions import Refused, allows
 
@@ -57,19 +58,12 @@ def _receipt(state: s.RunState, receipt: e.ReceiptStored, then: Events, *, late:
     effect = state.effects[receipt.effect]
     if not late and effect.status in s.OPEN_EFFECT and allows(state.state, e.ReceiptStored):
         return receipt, *then
-    contradicts = effect.receipt is not None and _contradicts(effect.receipt, receipt)
+    contradicts = contradicted_by(effect, receipt.executed, receipt.reference)
     kept = e.EvidenceKept(
         effect=receipt.effect, executed=receipt.executed, reference=receipt.reference, evidence=receipt.evidence,
-        source=receipt.source, contradicts=contradicts,
+        source=receipt.source, contradicts=contradicts, raises=contradicts,
     )  # fmt: skip
     return (kept, *_contradicted(state, receipt, contradicts))
-
-
-def _contradicts(stored: s.Receipt, came: e.ReceiptStored) -> bool:
-    """Whether both cannot be true: one says that it happened and one not, or it happened twice."""
-    if stored.executed != came.executed:
-        return True
-    return came.executed and bool(stored.reference) and stored.reference != came.reference
 
 
 def _contradicted(state: s.RunState, receipt: e.ReceiptStored, contradicts: bool) -> Events:
@@ -110,6 +104,11 @@ def asked_by_person(state: s.RunState, effect: int, answer: safety.Answered, *, 
     return (_queried(state.effects[effect], answer, evidence, state.effects[effect].next_ask_at),)
 
 
+def _heard_of(effect: s.Effect) -> s.Late | None:
+    """Evidence of an older holder that the effect was done: then "not found" alone is no ground to send again."""
+    return next((came for came in effect.late if came.executed), None)
+
+
 def asked(
     state: s.RunState,
     number: int,
@@ -134,6 +133,9 @@ def asked(
                 source="query", asked=seq, failed=problem,
             )  # fmt: skip
             return queried, receipt, *_failed_postcondition(number, problem)
+        case safety.Kind.NOT_EXECUTED if heard := _heard_of(effect):
+            why = f"the outside finds nothing, and evidence in event {heard.seq} says that it was done"
+            return queried, *human("effect_conflict", subject=f"E-{number}", evidence=why)
         case safety.Kind.NOT_EXECUTED if safety.may_resend(effect, now, senders_gone=senders_gone):
             return queried, e.EffectReconciled(
                 effect=number, happened=False, asked=seq, reference="", note=""

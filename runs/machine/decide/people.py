@@ -9,7 +9,7 @@ from runs.machine import safety
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
 from runs.machine.decide.common import Events, human
-from runs.machine.decide.sends import found_open
+from runs.machine.decide.sends import NEW_ROUND, found_open
 from runs.machine.decide.undoing import begin_cancel, end, finish_cancel
 from runs.machine.transitions import Decision, Refused, allows
 
@@ -121,12 +121,15 @@ def _may_not_attest(
 def keys_to_go_on(state: s.RunState) -> dict[str, str]:
     """Operation -> key of what was sent in this lineage and did not happen, by what the outside or people said.
 
-    A call that was itself answered "no" is over; any other may still come through where its sender was stopped.
+    A call that was itself answered "no" is over; any other may still come through where its sender was stopped. What
+    was recorded as done and found not to be goes on in a new round: see `rounds_to_go_on`.
     """
     own = {
         f"{x.system} {x.operation_id}": x.key
         for x in state.effects.values()
-        if x.status is s.EffectStatus.NOT_EXECUTED and x.receipt and x.receipt.source not in ("call", "mark")
+        if x.status is s.EffectStatus.NOT_EXECUTED
+        and x.receipt
+        and x.receipt.source not in (*NEW_ROUND, "mark")
     }
     return {**state.keys, **own}
 
@@ -191,4 +194,4 @@ def _needs_round(state: s.RunState, step: s.PlanStep) -> bool:
         return True
     if known is None or known.status is not s.EffectStatus.NOT_EXECUTED or known.receipt is None:
         return False
-    return known.receipt.source == "call" or known.arguments_digest != step.arguments_digest
+    return known.receipt.source in NEW_ROUND or known.arguments_digest != step.arguments_digest

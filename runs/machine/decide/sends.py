@@ -11,6 +11,8 @@ from runs.machine.canonical import canonical, idempotency_key, parse, round_suff
 from runs.machine.decide.common import Events, human
 from runs.machine.transitions import Refused
 
+#: How it is known that an effect did not happen and that its key is of no more use: doing it again is a new round.
+NEW_ROUND = ("call", "finding")
 #: An effect that can only be sent again gets this many sends before patience counts: a fleet may have been away.
 SENDS_AT_LEAST = 3
 
@@ -114,8 +116,10 @@ def _send_again(
     name = f"E-{effect.number}"
     if effect.arguments_digest != step.arguments_digest:
         # What did not happen stands in nobody's way: with other arguments it is a new round, by a person's decision.
-        code = "effect_conflict" if effect.status in s.HELD else refusal_code(state)
-        return human(code, subject=name, evidence=f"{effect.arguments} -> {step.arguments}")
+        both = f"{effect.arguments} -> {step.arguments}"
+        if effect.status not in s.HELD:
+            return human(refusal_code(state), subject=name, evidence=both)
+        return human("effect_conflict", subject=step.name, evidence=f"{name}: {both}")
     if effect.status is s.EffectStatus.CONFIRMED:
         plan = state.plan.version if state.plan else 0
         return (e.EffectAnswered(step=step.name, effect=effect.number, plan_version=plan),)
@@ -124,7 +128,7 @@ def _send_again(
         return human(
             refusal_code(state), subject=name, evidence="it was undone; doing it again is a new round"
         )
-    if receipt is None or receipt.source == "call":
+    if receipt is None or receipt.source in NEW_ROUND:
         return human(refusal_code(state), subject=name, evidence=receipt.detail if receipt else "")
     if receipt.by_person or receipt.source == "mark" or safe:
         return (e.EffectSent(effect=effect.number, sender=sender),)

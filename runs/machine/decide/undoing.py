@@ -53,10 +53,18 @@ def _own(state: s.RunState, effect: s.Effect) -> e.Inherited | None:
     )  # fmt: skip
 
 
+def _found_undone(effect: s.Effect) -> bool:
+    """Recorded as done, until people found that it was not: its key may be used up."""
+    receipt = effect.receipt
+    return (
+        effect.status is s.EffectStatus.NOT_EXECUTED and receipt is not None and receipt.source == "finding"
+    )
+
+
 def rounds_to_go_on(state: s.RunState) -> dict[str, int]:
-    """The rounds of a successor: an operation that was undone is done in a new one."""
+    """The rounds of a successor: what was undone, or was found not to have happened, is done in a new one."""
     rounds = dict(state.rounds)
-    own = (x for x in state.effects.values() if x.status is s.EffectStatus.COMPENSATED)
+    own = (x for x in state.effects.values() if x.status is s.EffectStatus.COMPENSATED or _found_undone(x))
     undone: tuple[s.Effect | e.Inherited, ...] = (*own, *state.undone)
     for gone in undone:
         base = gone.operation_id.removesuffix(f"#{gone.round}") if gone.round else gone.operation_id

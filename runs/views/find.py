@@ -1,0 +1,143 @@
+"""Finding which is true, as a person: the record of a settled effect, or evidence against it that came later."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from runs import actions
+from runs.access import run_for
+from runs.machine import state as s
+from runs.machine.decide import ConclusionRefused
+from runs.pages import attesting, finding, reconciling
+from runs.pages.conflict import conflict
+from runs.pages.reviewing import same_phrase
+from runs.queries import stands_elsewhere
+from runs.views.attest import how_errors, reference_too_long
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    number,
+    person_of,
+    shell,
+    show,
+    submission_of,
+    typed,
+)
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.reconcile import effect_of
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.results import to_run
+
+FIELDS = ("finding", "reference", "how", "phrase")
+
+
+@console_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def find(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
+    """GET shows what is recorded and what came later; POST records what a person found."""
+    page = opened(person_of(request), run_id)
+    found = effect_of(page, effect)
+    if request.method != "POST":
+        return _page(request, page, found, {})
+    tried = Tried(
+        run=page.run,
+        action="settle",
+        subject=f"{run_id} E-{effect}",
+        seen=f"event {request.POST.get('evidence_seq', '')}",
+        reason=request.POST.get("how", ""),
+    )
+    return attempt(
+        request,
+        tried,
+        lambda: _find(request, page, found),
+        lambda error, status: _again(request, run_id, effect, error, status),
+    )
+
+
+def _page(
+    request: HttpRequest, page: Opened, effect: s.Effect, more: Context, *, status: int = 200
+) -> HttpResponse:
+    again_in = stands_elsewhere(page.state.identity, effect)
+    context = finding.context(page.run, page.log, page.state, effect, page.reader, again_in=again_in)
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    return show(
+        request,
+        "runs/finding.html",
+        {**frame, **context, "submission": new_submission(), **more},
+        status=status,
+    )
+
+
+def _find(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
+    person, submission = person_of(request), submission_of(request)
+    choice = request.POST.get("finding", "")
+    chosen = s.Finding(choice) if choice in tuple(s.Finding) else None
+    run_for(person, page.run.pk, actions.right_to_find(chosen or s.Finding.AS_RECORDED))
+    if submission is None:
+        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    if actions.repeated(submission, person, "settle"):
+        return to_run(page.run.pk, submission)
+    evidence = _same_subject(request, page, effect)
+    if chosen is None:
+        raise FormWrong([{"field": "finding", "message": _("Choose what you found.")}])
+    if errors := _errors(request, attesting.phrase(page.state, effect)):
+        raise FormWrong(errors)
+    actions.settle_contradiction(
+        person=person, run_id=page.run.pk, effect=effect.number, evidence=evidence, finding=chosen,
+        reference=typed(request, "reference"), how=typed(request, "how"), submission=submission,
+    )  # fmt: skip
+    return to_run(page.run.pk, submission)
+
+
+def _same_subject(request: HttpRequest, page: Opened, effect: s.Effect) -> int:
+    """The evidence that the form is about. Raises Outdated where that or the record is another one by now."""
+    now = finding.subject(effect)
+    saw = {name: number(request.POST.get(name)) for name in now}
+    evidence = now["evidence_seq"]
+    if evidence is None or not finding.open_to(page.state, effect):
+        contradicted = _("%(effect)s, contradicted by evidence") % {"effect": f"E-{effect.number}"}
+        raise Outdated(saw=contradicted, now=reconciling.settled_sentence(effect))
+    if saw != now:
+        raise Outdated(saw=_name(saw), now=_name(now))
+    return evidence
+
+
+def _name(seqs: dict[str, int | None]) -> str:
+    """Both sides by their events, inside a sentence."""
+    facts = {name: seq or 0 for name, seq in seqs.items()}
+    return _("the record in event %(record_seq)d and the evidence in event %(evidence_seq)d") % facts
+
+
+def _errors(request: HttpRequest, phrase: str) -> Errors:
+    found = [*reference_too_long(typed(request, "reference")), *how_errors(typed(request, "how"))]
+    if phrase and not same_phrase(request.POST.get("phrase", ""), phrase):
+        message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
+        found.append({"field": "phrase", "message": message})
+    return found
+
+
+def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, status: int) -> HttpResponse:
+    """The page as it is now, with what was typed. After a conflict nothing is selected."""
+    page = opened(person_of(request), run_id)
+    effect = effect_of(page, number_)
+    values = {name: request.POST.get(name, "") for name in FIELDS}
+    if status != 409:
+        return _page(request, page, effect, {"values": values, "errors": _said(error, effect)}, status=status)
+    since = number(request.POST.get("run_seq"))
+    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
+    text = _("Your finding about E-%(number)d was not recorded and nothing was sent.") % {"number": number_}
+    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-how")
+    kept = {"values": {**values, "finding": "", "phrase": ""}, "conflict": panel}
+    return _page(request, page, effect, kept, status=409)
+
+
+def _said(error: Refusal, effect: s.Effect) -> Errors:
+    if isinstance(error, FormWrong):
+        return error.errors
+    if not isinstance(error, ConclusionRefused):
+        return [{"field": "", "message": str(error)}]
+    field, message = finding.why(error.condition, effect)
+    return [{"field": field, "message": message}]
