@@ -7,6 +7,7 @@ ArtifactUnreadable     nothing was returned; `hash` says what could not be read
   ArtifactMissing      there is no row, or no file
   ArtifactDamaged      the file's bytes are not those that were kept
 ArtifactTooLarge       nothing was kept
+ArtifactNotKept        the storage did not take it: nothing was kept
 """
 
 from __future__ import annotations
@@ -56,6 +57,15 @@ class ArtifactTooLarge(Exception):
         super().__init__(f"{size} bytes are more than the {most} that may be kept. Nothing was kept.")
 
 
+class ArtifactNotKept(Exception):
+    """The storage did not take the bytes: nothing was kept."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"The storage did not take the bytes ({type(error).__name__}: {error}). Nothing was kept. Try again later."
+        )
+
+
 def storage() -> Storage:
     """Where the bytes stand."""
     return storages["artifacts"]
@@ -64,7 +74,7 @@ def storage() -> Storage:
 def put(*, tenant_id: UUID | str, data: bytes, media_type: str) -> Artifact:
     """Keep the bytes, once in a tenant however often they come. A file that was lost or damaged is replaced.
 
-    Raises ArtifactTooLarge, and whatever the storage raises; then nothing is kept. Never called inside a transaction
+    Raises ArtifactTooLarge, ArtifactNotKept; then nothing is kept. Never called inside a transaction
     whose end could be long in coming.
     """
     if len(data) > LARGEST_ARTIFACT:
@@ -102,9 +112,12 @@ def get(tenant_id: UUID | str, hash_: str) -> bytes:
 
 
 def written(folder: str, data: bytes) -> str:
-    """Write a file that nothing points to yet; its name in the storage."""
+    """Write a file that nothing points to yet; its name in the storage. Raises ArtifactNotKept."""
     hex_ = content_hash(data).partition(":")[2]
-    return storage().save(f"{folder}/{hex_[:2]}/{hex_}-{secrets.token_hex(8)}", ContentFile(data))
+    try:
+        return storage().save(f"{folder}/{hex_[:2]}/{hex_}-{secrets.token_hex(8)}", ContentFile(data))
+    except Exception as error:
+        raise ArtifactNotKept(error) from error
 
 
 def read(location: str, hash_: str) -> bytes:

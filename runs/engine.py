@@ -172,9 +172,9 @@ def _keep(held: Held, proposal: agents.Keep) -> None:
         return
     try:
         row = artifacts.put(tenant_id=held.run.tenant_id, data=data, media_type="text/plain")
-    except Exception as error:
+    except artifacts.ArtifactNotKept as error:
         log.exception("a result could not be kept", extra={"run": held.run.pk})
-        failure = plain(f"{type(error).__name__}: {error}")
+        failure = plain(str(error))
         held.decide(
             lambda state, now: decide.attempt_failed(
                 state, what="keep", detail=failure, reason="planner_refused", now=now

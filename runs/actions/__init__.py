@@ -7,6 +7,7 @@ what it decides on (digest, effect, request); the run's bare seq never refuses i
 
 from __future__ import annotations
 
+from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.plans import NoPlanToDecide, decide_plan, renew_request
@@ -31,6 +32,7 @@ __all__ = [
     "MoveRefused",
     "Moved",
     "NoPlanToDecide",
+    "attach_file",
     "attest_effect",
     "cancel_run",
     "conclude_effect",

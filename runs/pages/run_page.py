@@ -110,6 +110,7 @@ def context(
         "inbox_url": reverse("inbox"),
         "handoff_url": reverse("run-handoff", args=[run.pk]),
         "replay_url": reverse("run-replay", args=[run.pk]),
+        "artifacts_url": reverse("run-artifacts", args=[run.pk]),
         "events_url": events_url,
         "next": action,
         "who": who.lines(state, reader.person, reader.holders),

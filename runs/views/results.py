@@ -87,6 +87,10 @@ def _recorded() -> tuple[str, str]:
 
 
 ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
+    "attach": lambda: (
+        _("The file was attached."),
+        _("It was kept as it came, with its hash. It moves nothing."),
+    ),
     "ask": lambda: (
         _("The answer was stored as evidence."),
         _("Nothing was sent and nothing was concluded."),

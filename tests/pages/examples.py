@@ -241,6 +241,7 @@ RUN_PAGE: Final[dict[str, Any]] = {
     "run": RUN_FACTS,
     "inbox_url": "/",
     "handoff_url": f"/runs/{RUN}/handoff/",
+    "artifacts_url": "#",
     "replay_url": f"/runs/{RUN}/replay/",
     "events_url": f"/runs/{RUN}/events/",
     "next": NEXT,
@@ -579,6 +580,40 @@ WRONG: Final[list[dict[str, str]]] = [
     {"field": "phrase", "message": "The phrase does not fit: type 1240.00 Acme GmbH."},
 ]
 
+ARTIFACTS: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "artifacts": [
+        {
+            "id": "A-2",
+            "name": f"{HOSTILE}.html",
+            "kind": "file that a person attached",
+            "media_type": "text/html",
+            "size": "12.0 kB",
+            "hash": DIGEST,
+            "at": ago(3),
+            "url": "#",
+            "event_url": "#",
+        },
+        {
+            "id": "A-1",
+            "name": "refund-E-7.json",
+            "kind": "evidence from another system",
+            "about": "E-7",
+            "media_type": "application/json",
+            "size": "1.2 MB",
+            "hash": DIGEST,
+            "at": ago(9),
+            "url": "#",
+            "event_url": "#",
+        },
+    ],
+    "may_attach": True,
+    "limit_text": "At most 21.0 MB. It is kept as it is, and nobody here opens it.",
+    "errors": [],
+    "submission": "5f2b0c7e-9a51-4f0e-8d2e-0f6a3c1b2d4e",
+}
+
 EVENTS: Final[dict[str, Any]] = {
     **SHELL,
     "run": RUN_FACTS,
@@ -883,6 +918,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {**INBOX, "groups": [], "total": 0, "unfiltered_total": 0, "news": None, "idle": {"running": 14}},
     ),
     "inbox-filtered": ("console/inbox.html", {**INBOX, "groups": [], "total": 0, "news": None}),
+    "artifacts": ("runs/artifacts.html", ARTIFACTS),
     "events": ("runs/events.html", EVENTS),
     "plan": ("runs/plan.html", PLAN),
     "stop": ("runs/stop.html", STOP),

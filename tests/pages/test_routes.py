@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from approvals.models import Attempt, Decision
+from runs import actions
 from runs.ledger import load
 from runs.models import Run
 from tests.outside import World
@@ -20,7 +21,7 @@ from tests.pages.conftest import SignIn
 from tests.people import House, advance
 
 #: Pages about one run: those that only read, and those that also take a POST with the right that it takes.
-READ = {"run", "run-notices", "run-handoff", "plan", "run-events", "run-replay"}
+READ = {"run", "run-notices", "run-handoff", "plan", "run-events", "run-replay", "run-artifact"}
 ACT = {
     "plan-review": ("approver", "second"),
     "effect-reconcile": ("operator",),
@@ -31,6 +32,7 @@ ACT = {
     "run-decide": ("operator",),
     "run-move": ("operator",),
     "run-renew": ("operator",),
+    "run-artifacts": ("operator",),
 }
 POST_ONLY = {"effect-ask", "effect-attest"}
 OPEN = {"healthz", "readyz", "login", "logout", "home"}
@@ -47,14 +49,24 @@ def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 
 def address(name: str, run: str) -> str:
-    one = {"plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest", "effect-finding"}
+    one = {
+        "plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest", "effect-finding", "run-artifact",
+    }  # fmt: skip
     return reverse(name, args=[run, *([1] if name in one else [])])
 
 
 @pytest.fixture
 def run(house: House, world: World) -> Run:
-    """A run with an approved plan and a payment in doubt, so that every page about it has a subject."""
+    """A run with an approved plan, a file and a payment in doubt, so that every page about it has a subject."""
     run = house.approved()
+    actions.attach_file(
+        person=house.operator,
+        run_id=run.pk,
+        name="a.txt",
+        media_type="text/plain",
+        data=b"a",
+        submission=uuid4(),
+    )
     world.answers, world.outage = ["lost"], "the bank is closed"
     advance(run)
     return run

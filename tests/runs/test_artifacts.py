@@ -98,7 +98,7 @@ def test_a_crash_while_keeping_leaves_at_most_a_file(house: House, monkeypatch: 
     assert not Artifact.objects.exists()
     monkeypatch.undo()
     monkeypatch.setattr(os, "fsync", _dies)
-    with pytest.raises(Outage):
+    with pytest.raises(artifacts.ArtifactNotKept, match=r"Outage.*Nothing was kept\. Try again later"):
         keep(house)
     monkeypatch.undo()
     assert not Artifact.objects.exists()
