@@ -12,7 +12,21 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from approvals.policy import ApprovalRule, RulePolicy
-from runs.agents import Agent, Constraint, Decline, Plan, Promise, Proposal, Read, Step, View
+from runs.agents import (
+    Agent,
+    Children,
+    ChildRun,
+    Constraint,
+    Decline,
+    Plan,
+    Promise,
+    Proposal,
+    Read,
+    Signal,
+    Step,
+    Timer,
+    View,
+)
 from runs.tools import (
     Ambiguous,
     Answer,
@@ -153,6 +167,59 @@ class Tell(Pay):
         return f"tell the supplier about order {arguments['order']}"
 
 
+class Give(Pay):
+    """A payment that the bank takes back when asked to."""
+
+    name = "give"
+    reversible = True
+    compensation = "take_back"
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"give:{arguments['order']}"
+
+    def undo_arguments(self, arguments: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
+        if WORLD.unreadable:
+            raise RuntimeError(WORLD.unreadable)
+        return {"order": arguments["order"], "amount": arguments["amount"]}
+
+
+class TakeBack(Pay):
+    """Undoes `give`."""
+
+    name = "take_back"
+    reversible = True
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"take_back:{arguments['order']}"
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        return f"take back {arguments['amount']} EUR for order {arguments['order']}"
+
+    def cost(self, arguments: Mapping[str, Any]) -> Decimal | None:
+        return None
+
+
+class GiveDear(Give):
+    """Undoing it takes an approval: the policy asks for it where it is dear."""
+
+    name = "give_dear"
+    compensation = "take_back_dear"
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"give_dear:{arguments['order']}"
+
+
+class TakeBackDear(TakeBack):
+    name = "take_back_dear"
+    reversible = False
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"take_back_dear:{arguments['order']}"
+
+    def cost(self, arguments: Mapping[str, Any]) -> Decimal | None:
+        return Decimal(arguments["amount"])
+
+
 class PayOnce(Pay):
     """The bank honours no keys, but can be asked."""
 
@@ -196,6 +263,8 @@ class Payer:
     def propose(self, view: View) -> Proposal:
         if view.input.get("decline"):
             return Decline(reason=str(view.input["decline"]))
+        if "plans" in view.input:
+            return scripted(view)
         order = str(view.input["order"])
         amount = WORLD.amounts.get(order, str(view.input["amount"]))
         look = Read(tool="look_up", arguments={"order": order})
@@ -219,6 +288,35 @@ class Payer:
         )
 
 
+def scripted(view: View) -> Proposal:
+    """The plan that the input writes out: of several, the one whose turn it is."""
+    plans = view.input["plans"]
+    number = min(view.next_version, len(plans)) - 1
+    steps = tuple(_scripted_step(spec) for spec in plans[number])
+    return Plan(steps=steps, more=number + 1 < len(plans) and bool(view.input.get("more")))
+
+
+def _scripted_step(spec: Mapping[str, Any]) -> Step | Timer | Signal | Children:
+    """{"timer": seconds} or {"signal": name, "within": seconds} or {"children": {name: input}} or an effect."""
+    if "timer" in spec:
+        return Timer(name=spec.get("name", "rest"), length=timedelta(seconds=spec["timer"]))
+    if "signal" in spec:
+        within = timedelta(seconds=spec["within"]) if "within" in spec else None
+        return Signal(name=spec.get("name", f"hear:{spec['signal']}"), signal=spec["signal"], within=within)
+    if "children" in spec:
+        runs = tuple(
+            ChildRun(
+                name=name, agent="payer", goal=f"Pay {name}", input=given,
+                budget=Decimal(spec["budget"]) if "budget" in spec else None,
+            )
+            for name, given in spec["children"].items()
+        )  # fmt: skip
+        return Children(name=spec.get("name", "delegate"), runs=runs)
+    tool, order = spec["tool"], spec["order"]
+    arguments = {"order": order, "amount": spec.get("amount", "10.00")}
+    return Step(name=spec.get("name", f"{tool}:{order}"), tool=tool, arguments=arguments)
+
+
 POLICY = RulePolicy(
     version="1",
     rules=(
@@ -232,7 +330,19 @@ PAYER = Agent(
     version="1",
     title="Payer",
     planner=Payer(),
-    tools=(LookUp(), Pay(), PayOnce(), PayByKey(), PayBlind(), PayAnyone(), Tell()),
+    tools=(
+        LookUp(),
+        Pay(),
+        PayOnce(),
+        PayByKey(),
+        PayBlind(),
+        PayAnyone(),
+        Tell(),
+        Give(),
+        TakeBack(),
+        GiveDear(),
+        TakeBackDear(),
+    ),
     policy=POLICY,
     constraints=(
         Constraint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from uuid import uuid4
@@ -47,6 +48,24 @@ class House:
             creator=self.operator, principal=self.operator, budget=budget,
         )  # fmt: skip
 
+    def scripted(
+        self, *plans: Sequence[Mapping[str, object]], budget: Decimal | None = None, **more: object
+    ) -> Run:
+        """A run whose plans its input writes out, moved as far as it goes (tests.outside.scripted)."""
+        run = actions.start_run(
+            agent=self.agent, version="1", goal="Do as written", input={"plans": list(plans), **more},
+            start_key=str(uuid4()), creator=self.operator, principal=self.operator, budget=budget,
+        )  # fmt: skip
+        advance(run)
+        return run
+
+    def answer(self, run: Run, name: str, payload: str = "true") -> RunState:
+        """The operator gives the run an answer."""
+        actions.signal_run(
+            person=self.operator, run_id=run.pk, name=name, payload=payload, submission=uuid4()
+        )
+        return assert_replays(run)
+
     def waiting(self, order: str = "2000", amount: str = "250.00") -> Run:
         """A run whose plan waits for approval."""
         run = self.start(order, amount)
@@ -59,9 +78,11 @@ class House:
         self.decide(run, self.approver)
         return run
 
-    def cancel(self, run: Run) -> RunState:
-        """The operator ends the run."""
-        actions.cancel_run(person=self.operator, run_id=run.pk, note="not needed", submission=uuid4())
+    def cancel(self, run: Run, *, undo: bool = False) -> RunState:
+        """The operator ends the run; with `undo` what it did is to be undone."""
+        actions.cancel_run(
+            person=self.operator, run_id=run.pk, note="not needed", undo=undo, submission=uuid4()
+        )
         return assert_replays(run)
 
     def choose(self, run: Run, decision: Decision, note: str = "go on") -> RunState:

@@ -130,7 +130,12 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.PlanCarriedOut: State.PLANNING,
         e.RunSucceeded: State.SUCCEEDED,
     },
-    State.WAITING: {**_stop, e.WaitEnded: State.EXECUTING, e.CancelBegan: State.CANCELLING},
+    State.WAITING: {
+        **_stop,
+        e.ChildStarted: SAME,
+        e.WaitEnded: State.EXECUTING,
+        e.CancelBegan: State.CANCELLING,
+    },
     State.UNKNOWN: {
         **_stop,
         e.EffectQueried: SAME,

@@ -22,7 +22,6 @@ from runs.machine.decide.people import (
     concluded,
     conclusion_conditions,
     decided,
-    keys_to_go_on,
     restarted,
     unserved,
 )
@@ -45,6 +44,7 @@ from runs.machine.decide.undoing import (
     compensated,
     end,
     finish_cancel,
+    keys_to_go_on,
     rounds_to_go_on,
     standing,
 )

@@ -11,6 +11,7 @@ from runs.machine.canonical import round_suffix
 from runs.machine.decide.common import Events, human
 from runs.machine.decide.sends import NEW_ROUND, found_open
 from runs.machine.decide.undoing import begin_cancel, end, finish_cancel
+from runs.machine.decide.waiting import start_again
 from runs.machine.transitions import Decision, Refused, allows
 
 
@@ -118,22 +119,6 @@ def _may_not_attest(
     return "second_person" if same else ""
 
 
-def keys_to_go_on(state: s.RunState) -> dict[str, str]:
-    """Operation -> key of what was sent in this lineage and did not happen, by what the outside or people said.
-
-    A call that was itself answered "no" is over; any other may still come through where its sender was stopped. What
-    was recorded as done and found not to be goes on in a new round: see `rounds_to_go_on`.
-    """
-    own = {
-        f"{x.system} {x.operation_id}": x.key
-        for x in state.effects.values()
-        if x.status is s.EffectStatus.NOT_EXECUTED
-        and x.receipt
-        and x.receipt.source not in (*NEW_ROUND, "mark")
-    }
-    return {**state.keys, **own}
-
-
 def restarted(state: s.RunState, *, successor: str, note: str) -> Events:
     """The run closes and its successor goes on. Raises Refused where something is in flight or unknown, where a child
     goes on, or where a person asked for the end, unless it could not be reached: then going on is a new decision.
@@ -164,7 +149,8 @@ def decided(state: s.RunState, decision: Decision, *, note: str) -> Events:
         case Decision.REPLAN:
             return (e.ReplanOrdered(note=note),)
         case Decision.RETRY:
-            return (e.RunResumed(decision=decision.value, note=note, raised=_refused_steps(state)),)
+            again = e.RunResumed(decision=decision.value, note=note, raised=_refused_steps(state))
+            return again, *start_again(state)
         case Decision.END:
             return end(state)
         case Decision.RESUME:

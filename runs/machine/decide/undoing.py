@@ -5,6 +5,7 @@ from __future__ import annotations
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import Events
+from runs.machine.decide.sends import NEW_ROUND
 from runs.machine.transitions import Refused, allows
 
 
@@ -59,6 +60,22 @@ def _found_undone(effect: s.Effect) -> bool:
     return (
         effect.status is s.EffectStatus.NOT_EXECUTED and receipt is not None and receipt.source == "finding"
     )
+
+
+def keys_to_go_on(state: s.RunState) -> dict[str, str]:
+    """Operation -> key of what was sent in this lineage and did not happen, by what the outside or people said.
+
+    A call that was itself answered "no" is over; any other may still come through where its sender was stopped. What
+    was recorded as done and found not to be goes on in a new round: see `rounds_to_go_on`.
+    """
+    own = {
+        f"{x.system} {x.operation_id}": x.key
+        for x in state.effects.values()
+        if x.status is s.EffectStatus.NOT_EXECUTED
+        and x.receipt
+        and x.receipt.source not in (*NEW_ROUND, "mark")
+    }
+    return {**state.keys, **own}
 
 
 def rounds_to_go_on(state: s.RunState) -> dict[str, int]:

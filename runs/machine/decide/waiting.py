@@ -7,8 +7,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import Events, human
-from runs.machine.decide.people import keys_to_go_on
-from runs.machine.decide.undoing import rounds_to_go_on, standing
+from runs.machine.decide.undoing import keys_to_go_on, rounds_to_go_on, standing
 from runs.machine.safety import came
 from runs.machine.transitions import Refused, allows
 from runs.machine.waits import Child, PlanChild, PlanWait, Wait, WaitKind, child_id
@@ -73,6 +72,20 @@ def _ended(state: s.RunState, wait: Wait) -> Events:
 def _stopped(state: s.RunState, step: str) -> tuple[Child, ...]:
     """The step's children, of its latest round, that ended before their goal."""
     return tuple(c for c in latest_children(state, step) if c.ended != s.State.SUCCEEDED)
+
+
+def start_again(state: s.RunState) -> Events:
+    """The runs that ended before their goal, started anew in the next round of the step that waits for them."""
+    step = state.remaining[0] if state.remaining else None
+    if step is None or step.wait is None:
+        return ()
+    stopped = {c.name for c in _stopped(state, step.name)}
+    round_ = state.round_of(step) + 1
+    return tuple(
+        _started(child_id(state.identity.run, step.name, x.name, round_), step.name, x)
+        for x in step.wait.children
+        if x.name in stopped
+    )
 
 
 def latest_children(state: s.RunState, step: str) -> tuple[Child, ...]:
