@@ -26,6 +26,15 @@ def tools(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) -> list[Check
     return [fault for agent in agents for fault in _agent(agent)]
 
 
+@register()
+def artifact_storage(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """There is a place for artifacts."""
+    if "artifacts" in settings.STORAGES:
+        return []
+    hint = "Add it to STORAGES, as console.settings does; web and workers must see the same one."
+    return [Error("There is no storage called artifacts.", hint=hint, id="runs.E007")]
+
+
 def _agent(agent: Agent) -> Iterator[CheckMessage]:
     names = [tool.name for tool in agent.tools]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -35,6 +44,9 @@ def _agent(agent: Agent) -> Iterator[CheckMessage]:
     if agent.version in agent.takes_over:
         text = f"{agent.name} {agent.version}: it says that it takes over its own runs."
         yield Error(text, hint="Name other versions in takes_over.", id="runs.E006")
+    if agent.context_budget is not None and agent.context_budget <= 0:
+        text = f"{agent.name} {agent.version}: its context_budget is {agent.context_budget} bytes."
+        yield Error(text, hint="Leave it out for the default, or give it room.", id="runs.E008")
     for tool in agent.tools:
         yield from _names(agent, tool)
         if isinstance(tool, WritingTool):

@@ -19,7 +19,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.rights import Right
 from approvals.policy import ApprovalRule, RulePolicy
 from runs.agents import Agent
+from runs.context import budget_of
 from runs.engine import terms_of
+from runs.history import CONDENSED
 from runs.ledger import SCHEMA_VERSION
 from runs.machine.events import Terms
 from runs.tools import ReadingTool, Tool, WritingTool
@@ -103,6 +105,10 @@ def _kept(agent: Agent) -> Iterator[str]:
     yield _(
         "Does not outlive the process: whatever the planner keeps for itself. It is given the same view again."
     )
+    yield _(
+        "The planner is given at most %(bytes)d bytes. Where what it must know is more, the run stops for a person; a "
+        "summary of what happened (%(summariser)s) can be lost at any moment and is made again."
+    ) % {"bytes": budget_of(agent), "summariser": (agent.summariser or CONDENSED).version}
 
 
 def _writing(agent: Agent) -> list[tuple[WritingTool, Terms]]:

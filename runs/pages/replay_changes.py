@@ -149,6 +149,12 @@ def _observations(before: s.RunState | None, after: s.RunState) -> Iterator[Line
             yield _line("changed", said % {**facts, "was": old.version})
 
 
+def _artifacts(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
+    for number, kept in after.artifacts.items():
+        if before is None or number not in before.artifacts:
+            yield _line("added", f"A-{number}: {kept.name}")
+
+
 def _tries(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
     was = before.retry_at if before else None
     if after.retry_at and after.retry_at != was:
@@ -160,5 +166,6 @@ def _tries(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
 
 
 _PARTS: tuple[Callable[[s.RunState | None, s.RunState], Iterator[Line]], ...] = (
-    _run, _reasons, _effects, _plans, _requests, _steps, _obligations, _goal, _constraints, _observations, _tries,
+    _run, _reasons, _effects, _plans, _requests, _steps, _obligations, _goal, _constraints, _observations,
+    _artifacts, _tries,
 )  # fmt: skip

@@ -106,3 +106,8 @@ def test_the_command_prints_it(world: World) -> None:
     assert out.getvalue().startswith("Payer (payer 1)\n\nWhat outlives the process\n  - ")
     with pytest.raises(CommandError, match="Registered: payer 1"):
         call_command("contract", "payer", "2")
+
+
+def test_how_much_a_planner_is_given_is_in_it() -> None:
+    found = "\n".join(sections(replace(PAYER, context_budget=77))[0].lines)
+    assert "at most 77 bytes" in found and "(condensed/1)" in found

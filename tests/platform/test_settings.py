@@ -121,3 +121,12 @@ def test_every_profile_has_every_duration() -> None:
         assert found.patience > found.tool_timeout >= found.dispatch_window
     with pytest.raises(UnknownProfile, match="production, demo, test"):
         profile("staging")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "many", "²"])
+def test_a_number_that_is_none_stops_the_program(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("HANDOFF_CONTEXT_BUDGET", value)
+    with pytest.raises(env.BadEnvironment, match=r"HANDOFF_CONTEXT_BUDGET is .* use a whole number above 0"):
+        env.number("HANDOFF_CONTEXT_BUDGET", default=7)
+    monkeypatch.delenv("HANDOFF_CONTEXT_BUDGET")
+    assert env.number("HANDOFF_CONTEXT_BUDGET", default=7) == 7

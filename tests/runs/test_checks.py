@@ -62,3 +62,15 @@ def test_a_version_that_takes_itself_over_is_named(world: World, monkeypatch: py
     heir = replace(PAYER, version="2", takes_over=("1", "2"))
     monkeypatch.setattr(checks, "registered", lambda: {("payer", "1"): PAYER, ("payer", "2"): heir})
     assert [fault.id for fault in checks.tools(None)] == ["runs.E006"]
+
+
+def test_a_place_for_artifacts_is_needed(settings: Settings) -> None:
+    assert checks.artifact_storage(None) == []
+    settings.STORAGES = {name: x for name, x in settings.STORAGES.items() if name != "artifacts"}
+    assert [fault.id for fault in checks.artifact_storage(None)] == ["runs.E007"]
+
+
+def test_a_context_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = replace(PAYER, context_budget=0)
+    monkeypatch.setattr(checks, "registered", lambda: {(agent.name, agent.version): agent})
+    assert [fault.id for fault in checks.tools(None)] == ["runs.E008"]
