@@ -42,6 +42,7 @@ class Operation:
     arguments: str
     digest: str
     held: bool
+    own: bool  #: False for what another run of the lineage did, maybe one of another agent
 
 
 def obstacles(state: s.RunState, agent: Agent) -> tuple[Obstacle, ...]:
@@ -77,25 +78,27 @@ def changed_since(identity: s.Identity, agent: Agent) -> bool:
 def _operations(state: s.RunState) -> Iterator[Operation]:
     """The plan in force, what this run holds, and what earlier runs of its lineage did."""
     for x in state.effects.values():
-        if x.status is not s.EffectStatus.NOT_EXECUTED:
+        if x.status in s.HELD:
             yield Operation(
                 tool=x.tool, system=x.system, operation_id=x.operation_id, arguments=x.arguments,
-                digest=x.arguments_digest, held=True,
+                digest=x.arguments_digest, held=True, own=True,
             )  # fmt: skip
     for y in state.inherited:
         yield Operation(
             tool=y.tool, system=y.system, operation_id=y.operation_id, arguments=text_of(y.arguments),
-            digest=y.arguments_digest, held=True,
+            digest=y.arguments_digest, held=True, own=False,
         )  # fmt: skip
     for step in _plan(state):
         yield Operation(
             tool=step.tool, system=step.system, operation_id=step.operation_id, arguments=step.arguments,
-            digest=step.arguments_digest, held=False,
+            digest=step.arguments_digest, held=False, own=True,
         )  # fmt: skip
 
 
 def _plan(state: s.RunState) -> tuple[s.PlanStep, ...]:
-    return state.plan.plan.steps if state.plan and state.plan.voided_seq is None else ()
+    """Its steps that have an effect; a wait uses no tool."""
+    steps = state.plan.plan.steps if state.plan and state.plan.voided_seq is None else ()
+    return tuple(step for step in steps if step.wait is None)
 
 
 def _rests(state: s.RunState) -> list[s.PlanRest]:
@@ -106,7 +109,8 @@ def _operation(operation: Operation, agent: Agent) -> Iterator[Obstacle]:
     """The same tool must make the same operation of the same arguments; what is held must also be the same to it."""
     tool = _named(agent, operation.tool, WritingTool)
     if tool is None:
-        yield Obstacle(code="tool_missing", subject=operation.tool)
+        if operation.own:
+            yield Obstacle(code="tool_missing", subject=operation.tool)
         return
     yield from _system(tool, operation.system)
     try:

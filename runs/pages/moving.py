@@ -31,7 +31,7 @@ _OBSTACLES: Final[dict[str, str | Promise]] = {
     "cancel": gettext_lazy("The end of the run was asked for."),
     "children": gettext_lazy("Runs that it started go on, and it waits for them."),
     "working": gettext_lazy(
-        "The run does not wait. It can be moved while it waits for a person or for approval."
+        "The run does not wait for people. It can be moved while it waits for a person or for approval."
     ),
     "version_missing": gettext_lazy("This console has no version %(subject)s of the agent."),
     "same_code": gettext_lazy("The run is bound to version %(subject)s as it is."),

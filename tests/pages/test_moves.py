@@ -100,7 +100,7 @@ def test_a_page_that_is_outdated_moves_nothing(house: House, run: Run, sign_in: 
 def test_a_run_that_cannot_be_moved_says_why(house: House, world: World, serve: Any, sign_in: SignIn) -> None:
     run, client = house.start(), sign_in(house.operator)
     page = read(client.get(f"/runs/{run.pk}/move/")).one("main")
-    assert "This run" not in page.text and "The run does not wait." in page.text
+    assert "This run" not in page.text and "The run does not wait for people." in page.text
     assert not page.all("form", method="post")
     assert not read(client.get(f"/runs/{run.pk}/stop/")).all(data_testid="move-instead")
     waits = house.waiting()
@@ -133,7 +133,7 @@ def test_many_are_moved_and_the_page_says_which_and_why_not(
     client = sign_in(house.operator)
     page = read(client.get(MANY))
     assert page.part("fits").text.startswith("2 runs can be moved")
-    assert "1 run cannot be moved 1 × The run does not wait." in page.part("unfit").text
+    assert "1 run cannot be moved 1 × The run does not wait for people." in page.part("unfit").text
     assert "No worker serves version 2 now" in page.text
     assert done.pk not in page.text
 
@@ -142,7 +142,10 @@ def test_many_are_moved_and_the_page_says_which_and_why_not(
 
     assert "2 runs were moved. 1 run was not, and stays as it is." in answer.part("result").text
     assert run.pk in answer.part("moved").text and pending.pk in answer.part("moved").text
-    assert "The run does not wait." in answer.part("refused").text and busy.pk in answer.part("refused").text
+    assert (
+        "The run does not wait for people." in answer.part("refused").text
+        and busy.pk in answer.part("refused").text
+    )
     assert read(client.post(MANY, form, follow=True)).part("result").text == answer.part("result").text
     versions = dict(Run.objects.values_list("pk", "agent_version"))
     assert versions == {run.pk: "2", pending.pk: "2", busy.pk: "1", done.pk: "1"}

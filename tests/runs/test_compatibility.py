@@ -26,6 +26,7 @@ from tests.machine.lives import (
     send,
     step,
     unknown,
+    wait_step,
     waiting,
 )
 from tests.outside import PAYER, Pay, Tell
@@ -95,6 +96,19 @@ def test_what_an_earlier_run_of_the_lineage_did_counts() -> None:
     )
     assert [found.code for found in obstacles(state, heirs.OTHER_IDS)] == ["operation_id"]
     assert obstacles(state, heirs.SAME) == ()
+    assert obstacles(state, heirs.WITHOUT_PAY) == ()  # that run may be one of another agent
+
+
+def test_a_step_that_waits_needs_no_tool() -> None:
+    life = waiting(1, step(rests_on=(REST,)), wait_step())
+    assert codes(life, heirs.SAME) == []
+
+
+def test_what_was_undone_binds_nobody() -> None:
+    life = paid().take(e.ReplanOrdered(note="")).take(*decide.human("version_unavailable"))
+    undone = msgspec.structs.replace(life.state.effects[1], status=s.EffectStatus.COMPENSATED)
+    state = msgspec.structs.replace(life.state, effects={1: undone})
+    assert obstacles(state, heirs.OTHER_IDS) == ()
 
 
 def test_the_round_is_no_part_of_what_a_tool_calls_it() -> None:
@@ -113,9 +127,9 @@ def test_the_round_is_no_part_of_what_a_tool_calls_it() -> None:
     ("state", "code"),
     [
         (s.State.PLANNING, "working"), (s.State.APPROVED, "working"), (s.State.EXECUTING, "working"),
-        (s.State.UNKNOWN, "open_effects"), (s.State.CANCELLING, "cancel"), (s.State.SUCCEEDED, "over"),
-        (s.State.CANCELLED, "over"), (s.State.RESTARTED, "over"), (s.State.WAITING_APPROVAL, ""),
-        (s.State.NEEDS_HUMAN, ""),
+        (s.State.WAITING, "working"), (s.State.UNKNOWN, "open_effects"), (s.State.CANCELLING, "cancel"),
+        (s.State.SUCCEEDED, "over"), (s.State.CANCELLED, "over"), (s.State.RESTARTED, "over"),
+        (s.State.WAITING_APPROVAL, ""), (s.State.NEEDS_HUMAN, ""),
     ],
 )  # fmt: skip
 def test_only_a_run_that_waits_is_taken_over(state: s.State, code: str) -> None:

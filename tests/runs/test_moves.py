@@ -159,7 +159,9 @@ def test_the_same_version_with_other_code_stops_and_may_be_taken_as_it_is(
     monkeypatch.setattr("tests.outside.Pay.patience", timedelta(days=2))
 
     state = advance(approved)
-    assert codes(state) == codes(advance(planning)) == ["version_unavailable"]
+    stopped = advance(planning)
+    assert codes(state) == codes(stopped) == ["version_unavailable"]
+    assert (stopped.plan, stopped.observations) == (None, {})  # other code plans nothing for it
     assert state.reasons[0].subject == "tool:pay"
     assert " -> sha256:" in state.reasons[0].evidence
     house.choose(approved, Decision.RESUME)
