@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
@@ -21,15 +23,17 @@ from evals.figures import Figure
 from evals.orphan_agent import FATES, ORPHANED
 from evals.people import build_house
 from runs import actions
+from runs.durations import PROFILES
 
 MANAGE = str(Path(__file__).resolve().parents[1] / "manage.py")
 CORES = 2
+ROLES = ("worker", "beat")
 GIVE_UP = 300.0  # seconds
-_ENVIRONMENT = {"HANDOFF_PROFILE": "demo", "HANDOFF_AGENTS": "evals.orphan_agent:ORPHANED"}
+AGENTS = "evals.orphan_agent:ORPHANED"
 
 # As each worker has it while it works: what a run's own events did not extend, its last decision did.
 _HELD = """
-UPDATE runs_run SET lease_until = handoff_now() + interval '10 s'
+UPDATE runs_run SET lease_until = handoff_now() + %s
 WHERE agent_id = %s AND NOT state IN ('waiting_approval', 'succeeded', 'cancelled', 'restarted')
 RETURNING id, seq
 """
@@ -40,7 +44,9 @@ FROM bench_orphan o JOIN runs_run r ON r.id = o.id
 """
 
 
-def measure(*, runs: int = 5000) -> Iterator[Figure]:
+def measure(
+    *, runs: int = 5000, profile: str = "demo", environment: Mapping[str, str] | None = None
+) -> Iterator[Figure]:
     """Seconds until all have moved, and until all have ended or wait for a person: an effect that the outside does
     not know is asked about again after its time, by the rules, so the second is longer.
     """
@@ -51,16 +57,17 @@ def measure(*, runs: int = 5000) -> Iterator[Figure]:
             creator=house.operator, principal=house.operator,
         )  # fmt: skip
     whose = ("--tenant", house.agent.tenant.slug, "--of", str(CORES))
-    dying = [_child("dying_fleet", "--share", str(n), *whose) for n in range(CORES)]
+    known = {"HANDOFF_PROFILE": profile, "HANDOFF_AGENTS": AGENTS, **(environment or {})}
+    dying = [_child(known, "dying_fleet", "--share", str(n), *whose) for n in range(CORES)]
     try:
         for child in dying:
             child.wait_ready(seconds=runs)
-        _remember(house.agent.pk)
+        _remember(house.agent.pk, PROFILES[profile].lease)
         began = time.monotonic()
     finally:
         for child in dying:
             child.kill()
-    fleet = [_child("worker", "--concurrency", str(CORES)), _child("beat")]
+    fleet = [_child(known, "worker", "--concurrency", str(CORES)), _child(known, "beat")]
     try:
         moved, settled = _watched(began)
     finally:
@@ -77,16 +84,13 @@ def _fates(runs: int) -> list[str]:
     return found
 
 
-def _child(command: str, *arguments: str) -> Child:
+def _child(environment: Mapping[str, str], command: str, *arguments: str) -> Child:
     name = "-".join([command, *arguments[1:2]])
     child = Child(
         Program(
             name=name,
             argv=[sys.executable, MANAGE, command, *arguments],
-            environment={
-                **_ENVIRONMENT,
-                "HANDOFF_ROLE": command if command in ("worker", "beat") else "command",
-            },
+            environment={**environment, "HANDOFF_ROLE": command if command in ROLES else "command"},
             ready=Child.announced,
             grace=5,
         ),
@@ -96,12 +100,15 @@ def _child(command: str, *arguments: str) -> Child:
     return child
 
 
-def _remember(agent: int) -> None:
+def _remember(agent: int, lease: timedelta) -> None:
     """Every run that a worker holds, and its latest event."""
+    cursor: Any  # Django's stubs know no timedelta
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS bench_orphan")
         cursor.execute("CREATE TABLE bench_orphan (id text PRIMARY KEY, seq int NOT NULL)")
-        cursor.execute(f"WITH held AS ({_HELD}) INSERT INTO bench_orphan SELECT id, seq FROM held", [agent])
+        cursor.execute(
+            f"WITH held AS ({_HELD}) INSERT INTO bench_orphan SELECT id, seq FROM held", [lease, agent]
+        )
 
 
 def _watched(began: float) -> tuple[float, float]:

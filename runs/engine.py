@@ -340,7 +340,8 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
     """
     ready = state.state is s.State.EXECUTING and held.validated(state)
     stops = state.cancel_requested or state.retry_at or state.open_effects
-    return _sending(held, state) if ready and not stops and state.remaining else None
+    sends = state.remaining and state.remaining[0].wait is None
+    return _sending(held, state) if ready and sends and not stops else None
 
 
 def _resend(held: Held, effect: s.Effect) -> bool:

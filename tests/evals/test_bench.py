@@ -7,18 +7,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest_django import Settings
 
-from evals import durable_step, reduction, sweeping
+from console.embedded.home import Home
+from evals import durable_step, orphans, pages, reduction, sweeping
 from evals.agent import ARGUMENTS_BYTES, RESULT_BYTES
 from evals.figures import Figure, write
 from evals.long_log import long_run
 from evals.people import build_house
-from runs import engine
+from runs import agents, engine
 from runs.ledger import load, log
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
 from runs.rereduction import differences
+from tests.fixtures.brokers import Broker
+from tests.fixtures.database import LiveDatabase
 
 pytestmark = pytest.mark.usefixtures("steady")
 
@@ -60,6 +64,33 @@ def test_the_sweep_is_measured_beside_finished_runs() -> None:
     assert [figure.name for figure in figures] == ["sweep_growth_ratio", "sweep_ms"]
     assert Run.objects.filter(state="succeeded").count() == 30
     assert Run.objects.filter(state="executing").count() == 9
+
+
+def test_a_killed_fleets_runs_are_measured_until_the_next_has_moved_them(
+    live_db: LiveDatabase, broker: Broker, settings: Settings, tmp_path: Path
+) -> None:
+    settings.HANDOFF_AGENTS = [orphans.AGENTS]
+    settings.HANDOFF_HOME = Home(tmp_path / "fleet")
+    settings.HANDOFF_HOME.make()
+    agents.registered.cache_clear()
+
+    moved, settled = orphans.measure(runs=20, profile="test", environment={"DATABASE_URL": live_db.url})
+
+    assert moved.name == "orphans_20_moved_s"
+    assert 0 < moved.value <= settled.value < orphans.GIVE_UP
+    ends = {(run.goal, run.state) for run in Run.objects.all()}
+    assert ends == {
+        ("asking", "succeeded"), ("planned", "succeeded"), ("found", "succeeded"), ("lost", "succeeded"),
+        ("blind", "needs_human"), ("waiting", "waiting_approval"),
+    }  # fmt: skip
+
+
+def test_the_pages_are_measured_with_their_queries() -> None:
+    figures = list(pages.measure(events=60, runs=3, times=1))
+    assert [f.name for f in figures] == [
+        "run_page_ms", "run_page_queries", "inbox_page_ms", "inbox_page_queries",
+    ]  # fmt: skip
+    assert [f.name for f in figures if not f.value] == []
 
 
 def test_figures_are_kept_with_their_verdicts(tmp_path: Path) -> None:

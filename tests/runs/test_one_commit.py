@@ -12,6 +12,7 @@ from django.db import connection
 
 from accounts.rights import Right, withdraw_right
 from runs import actions, engine
+from runs.agents import Plan, Timer
 from runs.clock import database_now
 from runs.ledger import log
 from runs.machine import events as e
@@ -20,6 +21,7 @@ from runs.models import Run
 from tests.fixtures.clock import Clock
 from tests.outside import World
 from tests.people import House, advance, assert_replays
+from tests.runs.scripted import Script, pay
 from tests.runs.test_evidence import _end_my_connection, kinds
 
 
@@ -145,3 +147,17 @@ def test_what_was_stored_without_an_answer_is_not_called_once_something_came_aft
     assert state.effects[1].status is EffectStatus.CONFIRMED
     assert state.effects[2].status is EffectStatus.UNKNOWN
     assert not any(isinstance(x.event, e.EvidenceKept) for x in log(run.pk))
+
+
+def test_a_receipt_before_a_wait_is_stored_alone_and_without_complaint(
+    house: House, script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    rest = Timer(name="rest", length=timedelta(minutes=1))
+    script.proposals = [lambda view: Plan(steps=(pay(name="pay:1", order="1"), rest, pay()))]
+    run = house.start()
+
+    assert advance(run).state is State.WAITING
+
+    assert kinds(run).count("EffectIntended") == 1
+    assert kinds(run).count("ReceiptStored") == 1
+    assert "not prepared" not in caplog.text
