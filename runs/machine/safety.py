@@ -199,6 +199,8 @@ class SafeAction(msgspec.Struct, frozen=True, kw_only=True):
     not_safe: tuple[str, ...] = ()
 
 
+#: Whatever the reasons: what is in flight or unknown is settled first.
+NOT_WHILE_OPEN = frozenset({Decision.RETRY, Decision.REPLAN, Decision.RESTART})
 UNSAFE_WHILE_OPEN = ("approve", "send_again", "restart", "end")
 
 
@@ -265,10 +267,11 @@ def came(state: s.RunState, wait: Wait, now: datetime) -> bool:
 
 def decisions_of(state: s.RunState) -> tuple[Decision, ...]:
     """Exactly what a person may decide on the run as it stands."""
-    return allowed_decisions(
+    allowed = allowed_decisions(
         state.reasons, open_effects=bool(state.open_effects), open_children=bool(state.open_children),
         undoing=state.undoing, contradicted=bool(state.contradicted),
     )  # fmt: skip
+    return tuple(d for d in allowed if d not in NOT_WHILE_OPEN) if state.open_effects else allowed
 
 
 def _for_unknown(state: s.RunState) -> SafeAction:

@@ -16,6 +16,7 @@ from runs.machine import state as s
 from runs.machine.evolve import HANDLERS, evolve, reduce
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, Refused
+from runs.machine.waits import PlanChild, PlanWait, WaitKind
 from tests.machine.lives import (
     LIVES,
     PROMISE,
@@ -33,9 +34,14 @@ from tests.machine.lives import (
     send,
     step,
     stopped,
+    undo_planned,
     unknown,
+    wait_step,
     waiting,
 )
+
+CONFIRMED = s.EffectStatus.CONFIRMED
+CHILD = PlanChild(name="one", agent="payer", version="1", goal="Pay", input="{}", budget="1")
 
 #: What can be done with a run at any moment; those that are refused are left out.
 MOVES: tuple[Callable[[Life], object], ...] = (
@@ -58,6 +64,22 @@ MOVES: tuple[Callable[[Life], object], ...] = (
         e.PlanApproved(request="r1", version=x.state.requests[-1].version, digest=x.state.requests[-1].digest)
     ),
     lambda x: x.after(seconds(7)),
+    lambda x: x.take(*proposed(x, wait_step(), step())),
+    lambda x: x.take(
+        *proposed(x, wait_step(PlanWait(kind=WaitKind.SIGNAL, signal="go", length=seconds(9))), step())
+    ),
+    lambda x: x.take(*proposed(x, wait_step(PlanWait(kind=WaitKind.CHILDREN, children=(CHILD,))), step())),
+    lambda x: x.take(*decide.begin_wait(x.state, now=x.at)),
+    lambda x: x.take(*decide.wait_over(x.state, x.at)),
+    lambda x: x.take(*decide.signalled(x.state, id=f"s{x.state.seq}", name="go", payload="1")),
+    lambda x: x.take(e.ChildEnded(run=x.state.open_children[0].run, ended="succeeded", spent="1")),
+    lambda x: x.take(e.ChildEnded(run=x.state.open_children[0].run, ended="cancelled", spent="0")),
+    lambda x: x.take(*decide.cancel(x.state, note="", undo=True)),
+    lambda x: x.take(*undo_planned(x)),
+    lambda x: x.take(*undo_planned(x, needed=1)),
+    lambda x: x.take(*decide.decided(x.state, Decision.RESUME, note="")),
+    lambda x: x.take(*decide.decided(x.state, Decision.END, note="")),
+    lambda x: x.take(*decide.restarted(x.state, successor="run_NEXT", note="")),
 )
 
 
@@ -87,9 +109,28 @@ def test_every_run_has_one_next_safe_action_and_nothing_waits_for_nothing(choice
     state = lived(choices).state
     action = next_safe_action(state)
     over = state.state in s.TERMINAL
-    assert (action.action is Action.NONE) is over
-    # Either a worker will look, or a person is named, or the run is over.
-    assert over or projection.wake_at(state) is not None or action.right
+    assert (action.action is Action.NONE) is (over and not state.contradicted)
+    # A worker will look, or a person is named, or an answer or a child is waited for, or the run is over.
+    awaited = state.wait and (state.wait.kind is WaitKind.SIGNAL or state.open_children)
+    asked_elsewhere = state.cancel_requested and state.open_children
+    assert over or projection.wake_at(state) is not None or action.right or awaited or asked_elsewhere
+
+
+@given(CHOICES)
+def test_a_child_goes_on_only_while_its_parent_waits_for_it(choices: list[int]) -> None:
+    state = lived(choices).state
+    if state.open_children:
+        assert s.State.WAITING in (state.state, state.before)
+        assert state.wait and {c.step for c in state.open_children} == {state.wait.step}
+
+
+@given(CHOICES)
+def test_what_was_undone_stands_no_more_and_holds_nothing(choices: list[int]) -> None:
+    state = lived(choices).state
+    undone = {x.undoes.effect for x in state.effects.values() if x.undoes and x.status is CONFIRMED}
+    assert undone == {n for n, x in state.effects.items() if x.status is s.EffectStatus.COMPENSATED}
+    assert not undone & {x.effect for x in decide.standing(state)}
+    assert state.undoing or not undone
 
 
 @given(CHOICES)

@@ -25,13 +25,15 @@ def begin_cancel(state: s.RunState) -> Events:
 
 
 def finish_cancel(state: s.RunState) -> Events:
-    """The run ends; what it still owes is handed to a person."""
+    """The run ends; what it still owes is handed to a person. Raises Refused while an effect or a child is open."""
+    if state.open_effects or state.open_children:
+        raise Refused(state.state, "RunCancelled")
     return (e.RunCancelled(obligations=tuple(o.number for o in state.open_obligations)),)
 
 
 def end(state: s.RunState) -> Events:
     """A person ends a run that could not undo everything. Raises Refused while something is open."""
-    if not state.undoing or state.open_effects or not allows(state.state, e.RunCancelled):
+    if not state.undoing or not allows(state.state, e.RunCancelled):
         raise Refused(state.state, "RunCancelled")
     return finish_cancel(state)
 
