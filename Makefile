@@ -6,13 +6,20 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 PORT ?= 8000
+test-rabbitmq: MATRIX ?= points
 export PYTHON
 export UV
 
-.PHONY: help demo test matrix check smoke bench gates logs demo-reset lock catalogues format clean base dev
+# What works on the database (but for what is long and says nothing about SQL), and what works with real workers.
+DATABASE_TESTS := tests/platform/test_migrations.py tests/runs tests/approvals tests/accounts tests/replay tests/gates \
+	tests/fixtures_schema $(addprefix --ignore=tests/runs/test_,storm.py summaries.py artifacts.py)
+WORKER_TESTS := tests/matrix tests/story/test_workers.py tests/story/test_broker.py tests/platform/test_broker.py \
+	tests/platform/test_outside_broker.py
+
+.PHONY: help demo test test-pg15 test-rabbitmq matrix check smoke bench gates logs demo-reset lock catalogues format clean base dev
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z-]*\):[a-z ]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):[a-z ]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 
 base:
 	@MAKE_TARGET=demo bin/bootstrap base
@@ -25,6 +32,13 @@ demo: base  ## Set everything up and run the product with demo data, until Ctrl-
 
 test: dev  ## Set everything up and run the tests (ARGS="-k name", BROWSER=none)
 	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-pg15: dev  ## Run the database tests on PostgreSQL 15 (package postgresql-15; TESTS=tests for all)
+	@TEST_POSTGRES=15 BROWSER=none exec $(PY) -m pytest -n 2 --dist loadfile $(or $(TESTS),$(DATABASE_TESTS)) $(ARGS)
+
+test-rabbitmq: dev  ## Run the worker tests on RabbitMQ (package rabbitmq-server; MATRIX= for every kind of tool)
+	@TEST_BROKER=rabbitmq MATRIX=$(MATRIX) BROWSER=none exec $(PY) -m pytest -n 2 --dist loadfile \
+		$(or $(TESTS),$(WORKER_TESTS)) $(ARGS)
 
 matrix: dev  ## Kill a worker at every point, with every kind of tool and every outcome
 	@MATRIX=all exec $(PY) -m pytest tests/matrix $(ARGS)

@@ -66,9 +66,13 @@ class Case:
 
 
 def cells() -> Iterator[tuple[str, str, str]]:
-    """Each point with each kind once, the outcomes rotated; all of them where MATRIX=all."""
+    """Each point with each kind once, the outcomes rotated. MATRIX=all: all of them, MATRIX=points: each point once."""
     if os.environ.get("MATRIX") == "all":
         yield from itertools.product(KINDS, POINTS, FATES)
+        return
+    if os.environ.get("MATRIX") == "points":
+        for number, point in enumerate(POINTS):
+            yield KINDS[number % len(KINDS)], point, FATES[number % len(FATES)]
         return
     for number, (kind, point) in enumerate(itertools.product(KINDS, POINTS)):
         yield kind, point, FATES[(number + number // len(POINTS)) % len(FATES)]

@@ -28,6 +28,8 @@ from tests.fixtures.processes import MANAGE, answers
 class Installation:
     """`manage.py up` in a home of its own."""
 
+    wanted = frozenset({"postgres", "valkey", "worker", "beat", "web"})
+
     def __init__(self, folder: Path) -> None:
         self.home = Home(folder)
         self.said = folder.parent / "said.txt"
@@ -65,8 +67,7 @@ class Installation:
             found = self.processes()
         except (NotRunning, Refused):
             return False
-        wanted = {"postgres", "valkey", "worker", "beat", "web"}
-        return wanted <= found.keys() and all(process["ready"] for process in found.values())
+        return self.wanted <= found.keys() and all(process["ready"] for process in found.values())
 
     def processes(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = ask(self.home, "status")["processes"]
@@ -90,6 +91,11 @@ class Installation:
 
     def pids(self) -> list[int]:
         return [process["pid"] for process in self.processes().values()]
+
+    def end(self) -> None:
+        """For good, however it is."""
+        if not self.ended():
+            self.signal(signal.SIGTERM)
 
     def signal(self, number: signal.Signals) -> int:
         assert self.process is not None
