@@ -137,53 +137,6 @@ def test_a_run_acts_for_nobody_who_left(house: House, world: World, monkeypatch:
     assert advance(run).state is State.SUCCEEDED
 
 
-RACES = 200
-
-
-def test_no_send_commits_after_the_withdrawal_that_it_would_need(
-    house: House, world: World, clock: Clock
-) -> None:
-    """Two sessions at the same moment, many times: one appends under a send's guard, one withdraws the right.
-
-    What is not there to see once the withdrawal has committed must never come to be.
-    """
-    run = house.approved()
-    clock.move(timedelta(hours=-1))  # the approval outlasts the test
-    gate, seen = threading.Barrier(2, timeout=60), list[int]()
-
-    def withdrawals() -> None:
-        try:
-            for _ in range(RACES):
-                gate.wait()
-                withdraw(house, house.approver)
-                seen.append(_length(run))
-                gate.wait()
-        except BaseException:
-            gate.abort()
-            raise
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=withdrawals)
-    thread.start()
-    lengths, won = list[int](), 0
-    state = load(run.pk)
-    for _ in range(RACES):
-        gate.wait()
-        try:
-            state = _append_guarded(state, run)
-            won += 1
-        except SendRefused as refused:
-            assert refused.check == "approvers"
-        gate.wait()
-        lengths.append(_length(run))
-        give_back(house, house.approver)
-    thread.join(60)
-
-    assert lengths == seen
-    assert 0 < won < RACES, f"one side always came first: {won}"
-
-
 def test_a_withdrawal_waits_for_the_send_under_way(house: House, world: World) -> None:
     run = house.approved()
     state, done = load(run.pk), list[int]()
