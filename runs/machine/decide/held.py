@@ -10,6 +10,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.decide.common import Events, human
+from runs.machine.transitions import allows
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,11 +35,11 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 def occupied(state: s.RunState, holder: Holder, *, terms: e.Terms, account: str, now: datetime) -> Events:
     """What follows where another run holds the operation of the next step. Nothing was sent, and nothing is here."""
     step = state.remaining[0]
+    if holder.in_lineage and holder.status in s.OPEN_EFFECT and allows(state.state, e.AttemptFailed):
+        return _settle_that_first(state, step, holder, terms, now)
     if not holder.in_lineage or state.state is not s.State.EXECUTING or state.plan is None:
         why = f"{holder.operation_id} is {holder.status} in {holder.name}"
         return human("effect_conflict", subject=step.name, evidence=why)
-    if holder.status in s.OPEN_EFFECT:
-        return _settle_that_first(state, step, holder, terms, now)
     if holder.arguments_digest != step.arguments_digest:
         both = f"{holder.arguments or holder.arguments_digest} in {holder.name} -> {step.arguments}"
         return human("effect_conflict", subject=step.name, evidence=both)
