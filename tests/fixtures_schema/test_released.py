@@ -37,7 +37,10 @@ def recorded(row: dict[str, Any]) -> e.Recorded:
 
 
 def test_there_is_a_fixture_of_every_released_version() -> None:
-    assert [path.stem for path in RELEASED] == [f"v{number}" for number in range(1, SCHEMA_VERSION + 1)]
+    """New types of events leave the version as it is: what was added later stands in a fixture v1.1 and so on."""
+    assert {path.stem.partition(".")[0] for path in RELEASED} == {
+        f"v{number}" for number in range(1, SCHEMA_VERSION + 1)
+    }
 
 
 @pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
