@@ -22,7 +22,7 @@ from runs.agents import Constraint
 from runs.clock import database_now
 from runs.machine import decide
 from runs.machine.events import Actor, ActorKind
-from runs.models import CLOSED, Agent, Run
+from runs.models import CLOSED, Agent, Claim, Run
 
 READABLE_FOR: Final = timedelta(seconds=3)
 #: One more claim than a run may have without an event.
@@ -165,6 +165,19 @@ def _approve_damaged(run: Run, people: People) -> None:
         Run.objects.filter(pk=run.pk).update(head=b"damaged")
 
 
+def _approve_restored(run: Run, people: People) -> None:
+    """A worker last held the run on another history of the database, as before one is put back from a copy."""
+    with transaction.atomic():
+        row = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        row.lease_token += 1
+        row.save(update_fields=["lease_token"])
+        Claim.objects.create(
+            run=row, tenant_id=row.tenant_id, token=row.lease_token, seq=row.seq, worker=_GIVEN_UP.name, answer={},
+            history="another/1/0", at=database_now(),
+        )  # fmt: skip
+        _approve(run, people)
+
+
 def _paid_twice(run: Run, people: People) -> None:
     """The answer of a worker that was long given up comes in, and names another payment than the record does."""
     with transaction.atomic():
@@ -181,6 +194,12 @@ _CAREFUL: Final = {"mood": Mood.CAREFUL.value}
 LIFE: Final[dict[str, Life]] = {
     "log_damaged": Life(
         goal="A log that was damaged", input=_CAREFUL, begin=_start, waiting=_approve_damaged
+    ),
+    "history_lost": Life(
+        goal="A cheque on a database that was put back",
+        input={"tool": "post", **_CAREFUL},
+        begin=_start,
+        waiting=_approve_restored,
     ),
     "effect_unknown": Life(goal="A cheque that nobody can ask about", input={"tool": "post"}, begin=_start),
     "effect_conflict": Life(
