@@ -36,7 +36,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _APPEND = Prepared(name="handoff_append", sql=f"SELECT handoff_append({', '.join(['%s'] * 18)})::text")
 _LOG = (
     "SELECT seq, type, version, at, actor_kind, actor_id, actor_name, body FROM runs_event "
-    "WHERE run_id = %s AND seq <= %s"
+    "WHERE run_id = %s AND seq > %s AND seq <= %s"
 )
 _LAST = 2**31 - 1
 _encode = msgspec.json.Encoder().encode
@@ -230,10 +230,10 @@ def load(run_id: str) -> s.RunState:
     return state
 
 
-def log(run_id: str, *, until: int | None = None) -> Iterator[e.Recorded]:
+def log(run_id: str, *, after: int = 0, until: int | None = None) -> Iterator[e.Recorded]:
     """The run's events in order, decoded. Raises LogUnreadable at the first that this build cannot read."""
     actors: dict[tuple[str, str, str], e.Actor] = {}
-    for seq, type_, version, at, kind, actor_id, name, body in _rows(run_id, until):
+    for seq, type_, version, at, kind, actor_id, name, body in _rows(run_id, after, until):
         if (actor := actors.get((kind, actor_id, name))) is None:
             actor = actors[kind, actor_id, name] = e.Actor(e.ActorKind(kind), actor_id, name)
         if body is None:
@@ -245,7 +245,7 @@ def log(run_id: str, *, until: int | None = None) -> Iterator[e.Recorded]:
         yield e.Recorded(seq, at, actor, event)
 
 
-def _rows(run_id: str, until: int | None) -> list[tuple[Any, ...]]:
+def _rows(run_id: str, after: int, until: int | None) -> list[tuple[Any, ...]]:
     """In PostgreSQL's binary form, which is read twice as fast.
 
     In order already, but for chance: to sort them here is nothing, there it would be a sort of all bodies on disk.
@@ -254,7 +254,7 @@ def _rows(run_id: str, until: int | None) -> list[tuple[Any, ...]]:
     connection.ensure_connection()
     with connection.wrap_database_errors:
         cursor = psycopg.Cursor(connection.connection)
-        rows = cursor.execute(_LOG, [run_id, last], prepare=True, binary=True).fetchall()
+        rows = cursor.execute(_LOG, [run_id, after, last], prepare=True, binary=True).fetchall()
     rows.sort(key=itemgetter(0))
     return rows
 

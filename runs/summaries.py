@@ -7,14 +7,13 @@ one, so nothing that a run means can depend on it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Final
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from runs import artifacts, crash
-from runs.agents import Agent, Entry, Summariser
+from runs.agents import Agent, Summariser
 from runs.clock import database_now
 from runs.history import CONDENSED, History, entries
 from runs.ledger import log as events_of
@@ -32,25 +31,24 @@ FOLDER: Final = "summaries"
 
 def history_of(state: s.RunState, agent: Agent) -> History:
     """The run's history as of its state. Raises ledger.LogUnreadable."""
-    found = entries(events_of(state.identity.run, until=state.seq))
-    upto = len(found) // EVERY * EVERY
-    by = agent.summariser or CONDENSED
-    return History(
-        upto=upto, summary=_summary(state, by, found[:upto]) if upto else "", since=tuple(found[upto:])
-    )
+    upto = state.seq // EVERY * EVERY
+    summary = _summary(state, agent.summariser or CONDENSED, upto) if upto else ""
+    since = entries(events_of(state.identity.run, after=upto, until=state.seq))
+    return History(upto=upto, summary=summary, since=tuple(since))
 
 
-def _summary(state: s.RunState, by: Summariser, found: Sequence[Entry]) -> str:
-    known = _kept(state.identity.run, by.version, len(found))
+def _summary(state: s.RunState, by: Summariser, upto: int) -> str:
+    known = _kept(state.identity.run, by.version, upto)
     if known is not None:
         return known
+    found = entries(events_of(state.identity.run, until=upto))
     try:
         text = _within(plain(by.summarise(found, limit=LARGEST)))
     except Exception:
         # A summariser is foreign code or a model; its words are a convenience.
         log.exception("the summariser failed; code condenses", extra={"run": state.identity.run})
         return CONDENSED.summarise(found, limit=LARGEST)
-    _keep(state, by.version, len(found), text)
+    _keep(state, by.version, upto, text)
     return text
 
 
