@@ -106,12 +106,18 @@ def _post(request: HttpRequest, key: Key, heir: Agent, mine: QuerySet[Known]) ->
         _keep(request, mine, key, "form", note)
         return _page(request, key, heir, {"errors": errors, "values": {"note": note}}, status=422)
     person = person_of(request)
-    runs = list(_open(person, key, Right.OPERATE_RUNS).values_list("pk", flat=True)[:AT_MOST])
     actions.move_runs(
-        person=person, tenant=mine.select_related("tenant")[0].tenant, runs=runs, version=heir.version, note=note,
-        submission=submission,
+        person=person, tenant=mine.select_related("tenant")[0].tenant, runs=_seen(request, mine),
+        version=heir.version, note=note, submission=submission,
     )  # fmt: skip
     return HttpResponseRedirect(f"{request.path}?done={submission}")
+
+
+def _seen(request: HttpRequest, mine: QuerySet[Known]) -> list[str]:
+    """The runs that the person's page said can be moved, and no others; of agents on which the person may act."""
+    named = dict.fromkeys(typed(request, "runs").split()[:AT_MOST])
+    known = set(Run.objects.filter(pk__in=list(named), agent__in=mine).values_list("pk", flat=True))
+    return [pk for pk in named if pk in known]
 
 
 def _wrong(note: str) -> Errors:
@@ -159,6 +165,7 @@ def _fits(looked: Looked) -> Context:
     return {
         "fits": fits[:SHOWN],
         "fit": len(fits),
+        "fit_ids": " ".join(row["id"] for row in fits),
         "fits_more": len(fits[SHOWN:]),
         "unfit": unfit[:SHOWN],
         "unfit_count": len(unfit),

@@ -71,8 +71,8 @@ def move_runs(
 ) -> Moved:
     """Move each of these runs, in a transaction of its own; those that cannot be moved stay as they are.
 
-    The same form sent again gives the first result, and finishes what a first that was cut off had begun. Raises
-    Refused where the form's id belongs to another action.
+    The same form sent again gives the first result, and finishes what a first that was cut off had begun: it names the
+    same runs. Raises Refused where the form's id belongs to another action.
     """
     if repeated(submission, person, MOVE_MANY):
         return moved_by(submission, person)

@@ -110,7 +110,8 @@ def subject(state: s.RunState) -> str:
     plan = state.plan.digest if state.plan else ""
     request = state.request.id if state.request else ""
     status = state.request.status.value if state.request else ""
-    return digest("subject", canonical([state.state.value, reasons, plan, request, status]))
+    version = state.identity.agent_version
+    return digest("subject", canonical([state.state.value, reasons, plan, request, status, version]))
 
 
 def decide(run: Run, state: s.RunState, reader: Reader) -> Context:

@@ -76,7 +76,7 @@ def test_the_run_that_nobody_serves_is_moved_to_the_version_that_takes_it_over(l
     client.login(username=OPERATOR.username, password=f"password of {OPERATOR.username}")
     page = client.get("/agents/lives/0/").content.decode()
     assert run.pk in page and "/agents/lives/0/move/1/" in page
-    sent = {"note": "version 0 is gone", "submission": str(uuid4())}
+    sent = {"note": "version 0 is gone", "runs": run.pk, "submission": str(uuid4())}
 
     answer = client.post("/agents/lives/0/move/1/", sent, follow=True)
 
