@@ -12,6 +12,8 @@ from accounts.rights import Right, grant_right
 from runs import access, actions, recovery
 from runs.clock import database_now
 from runs.ledger import load
+from runs.machine import decide
+from runs.machine import events as e
 from runs.machine.decide import ConclusionRefused
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.state import EffectStatus, Finding, RunState, State
@@ -393,3 +395,24 @@ def test_not_found_does_not_outweigh_a_receipt_that_came_late(
 
     assert codes(load(run.pk)) == ["effect_conflict"]
     assert world.calls == ["pay:1042"]
+
+
+def test_a_round_that_was_raised_for_what_had_happened_is_not_sent(house: House, world: World) -> None:
+    """Refused, so a person ordered another round; before it was sent it turned out that the first had happened."""
+    world.answers = ["refused"]
+    run = house.start()
+    advance(run)
+    house.choose(run, Decision.RETRY)
+    late = decide.executed(
+        load(run.pk), 1, reference="ref-late", evidence="{}", problem=None, versions={}, late=True
+    )
+    worker = e.Actor(e.ActorKind.WORKER, "old", "old")
+    actions.write(load(run.pk), late, run=run, actor=worker, now=database_now())
+    find(run, house.operator, Finding.HAPPENED)
+    find(run, house.second, Finding.HAPPENED)
+
+    state = advance(run)
+
+    assert state.state is State.SUCCEEDED
+    assert state.round_of(state.plans[-1].plan.steps[0]) == 0
+    assert world.calls == ["pay:1042", "tell:1042"]
