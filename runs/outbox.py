@@ -31,17 +31,17 @@ def wake_on_commit(*, run_id: str, agent: str, version: str) -> None:
     transaction.on_commit(partial(wake, run_id=run_id, agent=agent, version=version), robust=True)
 
 
-def wake(*, run_id: str, agent: str, version: str) -> bool:
+def wake(*, run_id: str, agent: str, version: str, lasts: timedelta = LASTS) -> bool:
     """Tell a worker now. False where the broker did not take it: the sweep will."""
     try:
-        _send(run_id=run_id, queue=queue_name(agent, version))
+        _send(run_id=run_id, queue=queue_name(agent, version), lasts=lasts)
     except broker_errors():
         log.warning("wake-up not sent, the sweep finds the run", extra={"run": run_id})
         return False
     return True
 
 
-def _send(*, run_id: str, queue: str) -> None:
+def _send(*, run_id: str, queue: str, lasts: timedelta) -> None:
     with current_app.producer_pool.acquire(block=True) as producer, _dropped_if_broken(producer.connection):
         current_app.send_task(
             "runs.advance",
@@ -49,7 +49,7 @@ def _send(*, run_id: str, queue: str) -> None:
             queue=queue,
             producer=producer,
             retry=False,
-            expires=LASTS.total_seconds(),
+            expires=lasts.total_seconds(),
         )
 
 

@@ -425,9 +425,9 @@ def sweep() -> int:
     """
     actions.tell_untold(SWEEP_AT_MOST)
     served = live_serves()
-    due = wakes.take(served=served, most=SWEEP_AT_MOST)
+    due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
     for number, (run_id, agent, version) in enumerate(due):
-        if not outbox.wake(run_id=run_id, agent=agent, version=version):
+        if not outbox.wake(run_id=run_id, agent=agent, version=version, lasts=wakes.lasts()):
             wakes.forget([left[0] for left in due[number:]])
             break
     grace = settings.HANDOFF_DURATIONS.version_grace

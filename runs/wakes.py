@@ -14,7 +14,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-#: Woken and not yet taken by a worker. Where the clock was put back, a time to come says nothing.
+#: Runs that one worker may be expected to take in a second, at most.
+PER_SECOND = 100
+#: Told: woken and not yet taken by a worker. Where the clock was put back, a time to come says nothing.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT r.id, a.name, r.agent_version, greatest(w.at, r.wake_at) AS since,
@@ -36,13 +38,28 @@ SELECT id, name, agent_version FROM chosen ORDER BY since
 _FORGET_OLD = "DELETE FROM runs_wake WHERE at < handoff_now() - interval '1 h'"
 
 
+def at_most(*, limit: int) -> int:
+    """How many wake-ups may stand in the queues: about as many as the live workers take until the next sweep.
+
+    A queue that is longer than what is taken before its messages expire would consist of expired ones only.
+    """
+    durations = settings.HANDOFF_DURATIONS
+    cursor: Any  # Django's stubs know no timedelta, which psycopg writes as an interval
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM runs_worker WHERE last_seen_at > handoff_now() - %s",
+            [durations.worker_silent],
+        )
+        workers: int = cursor.fetchone()[0]
+    return min(limit, int(max(workers, 1) * PER_SECOND * durations.sweep.total_seconds()))
+
+
 def take(*, served: set[str], most: int) -> list[tuple[str, str, str]]:
     """The runs to wake now, noted as woken: id, agent, version. At most `most` stand woken and not yet taken."""
-    # Django's stubs know no timedelta, which psycopg writes as an interval.
     cursor: Any
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_OLD)
-        cursor.execute(_TAKE, {"served": list(served), "pause": _pause(), "most": most})
+        cursor.execute(_TAKE, {"served": list(served), "pause": lasts(), "most": most})
         found: list[tuple[str, str, str]] = cursor.fetchall()
     return found
 
@@ -53,7 +70,7 @@ def forget(runs: Sequence[str]) -> None:
         cursor.execute("DELETE FROM runs_wake WHERE run_id = ANY(%s)", [list(runs)])
 
 
-def _pause() -> timedelta:
-    """How long a wake-up is given before it counts as lost."""
+def lasts() -> timedelta:
+    """How long a wake-up of the sweep is good for: after that it counts as lost, and another may be sent."""
     durations = settings.HANDOFF_DURATIONS
     return max(durations.lease, 5 * durations.sweep)

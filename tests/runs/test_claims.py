@@ -186,7 +186,7 @@ def test_the_sweep_wakes_what_is_due_unheld_and_served(
     assert taken is not None
     woken: list[str] = []
 
-    def wake(*, run_id: str, agent: str, version: str) -> bool:
+    def wake(*, run_id: str, **_: object) -> bool:
         woken.append(run_id)
         return True
 
@@ -210,7 +210,7 @@ def test_runs_that_nobody_serves_do_not_keep_others_from_being_woken(
     due = house.start("9")
     woken: list[str] = []
 
-    def wake(*, run_id: str, agent: str, version: str) -> bool:
+    def wake(*, run_id: str, **_: object) -> bool:
         woken.append(run_id)
         return True
 

@@ -108,7 +108,7 @@ class Woken:
         self.taken = True
         monkeypatch.setattr(outbox, "wake", self._wake)
 
-    def _wake(self, *, run_id: str, agent: str, version: str) -> bool:
+    def _wake(self, *, run_id: str, **_: object) -> bool:
         if self.taken:
             self.runs.append(run_id)
         return self.taken
@@ -177,3 +177,15 @@ def test_a_database_clock_that_steps_back_silences_no_run(house: House, woken: W
     Run.objects.filter(pk=run.pk).update(wake_at=database_now())
     assert woken.swept() == [run.pk]
     Run.objects.filter(pk=run.pk).update(wake_at=load(run.pk).at)
+
+
+def test_no_more_is_woken_than_the_live_workers_take_in_time(
+    house: House, woken: Woken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakes, "PER_SECOND", 4)  # the sweep comes every half second
+    for number in range(5):
+        house.start(str(number))
+
+    assert len(woken.swept()) == 2
+    recovery.announce("another")
+    assert len(woken.swept()) == 2
