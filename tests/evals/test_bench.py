@@ -41,9 +41,10 @@ def test_each_step_sends_600_bytes_under_an_approval_and_gets_300_back() -> None
 
 
 def test_a_step_is_measured_between_each_two_calls() -> None:
-    ratio, step, floor = durable_step.measure(rounds=1, runs=2, steps=3)
+    ratio, step, computed, floor = durable_step.measure(rounds=1, runs=2, steps=3)
     assert ratio.name == "durable_step_ratio"
     assert step.value > 0
+    assert 0 < computed.value < step.value
     assert floor.value > 0
     assert Run.objects.filter(state="succeeded").count() == 4  # one round to warm up, one that counts
 
