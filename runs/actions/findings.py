@@ -7,10 +7,13 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right
+from runs import access
 from runs.actions.frame import Done, by_person, person_actor
 from runs.actions.writing import write
 from runs.clock import database_now
@@ -53,6 +56,8 @@ def settle_contradiction(
 
     try:
         with transaction.atomic():
+            if finding is s.Finding.NOT_HAPPENED:
+                _lock_lineage(person, run_id)
             done = by_person(
                 person=person, run_id=run_id, right=right_to_find(finding), action="settle", submission=submission,
                 events_of=events_of,
@@ -63,6 +68,17 @@ def settle_contradiction(
         # Another run of the lineage took the operation in this moment: then both stand.
         raise decide.ConclusionRefused("stands_again") from error
     return done
+
+
+def _lock_lineage(person: User, run_id: str) -> None:
+    """All runs that the finding may reach, after the fence and in one order, so that no two people wait for each other.
+
+    Raises access.RunNotFound.
+    """
+    run = access.run_for(person, run_id)
+    fence_shared(run.tenant_id)
+    lineage = Run.objects.filter(tenant_id=run.tenant_id, lineage=run.lineage).exclude(state__in=CLOSED)
+    list(Run.objects.select_for_update(of=("self",)).filter(Q(pk=run_id) | Q(pk__in=lineage)).order_by("pk"))
 
 
 def _owes(state: s.RunState, number: int, reference: str) -> str:
@@ -86,7 +102,7 @@ def _tell_relatives(person: User, run_id: str, number: int) -> None:
         return
     others = Run.objects.filter(tenant_id=state.identity.tenant, lineage=state.identity.lineage)
     for other in others.exclude(pk=run_id).exclude(state__in=CLOSED).order_by("pk"):
-        row = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=other.pk)
+        row = Run.objects.select_related("agent").get(pk=other.pk)
         events = decide.inherited_lost(load(row.pk), run_id, effect, _answered_from(row.pk, run_id, number))
         if events:
             write(load(row.pk), events, run=row, actor=person_actor(person), now=database_now())
