@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
@@ -74,6 +74,8 @@ def lives(draw: st.DrawFn) -> Life:
     return life
 
 
+# A busy machine makes a life slowly; that says nothing about the context.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 @given(life=lives(), budget=st.integers(1, 6000))
 def test_whatever_the_budget_the_contract_is_whole_or_the_planner_is_not_asked(
     life: Life, budget: int
