@@ -97,11 +97,13 @@ RETURNING coalesce((SELECT history FROM last), ''), history, at
 """
 _RELEASE = "UPDATE runs_run SET lease_until = %s WHERE id = %s AND lease_token = %s"
 _UNSERVED = """
-SELECT r.id, a.name, r.agent_version FROM runs_run r JOIN runs_agent a ON a.id = r.agent_id
-WHERE NOT r.state IN ('succeeded', 'cancelled', 'restarted')
-    AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
-    AND NOT 'agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)
-    AND r.wake_at <= handoff_now() - %(late)s
+WITH came AS MATERIALIZED (
+    SELECT id, agent_id, agent_version, wake_at FROM runs_run
+    WHERE NOT state IN ('succeeded', 'cancelled', 'restarted') AND wake_at <= handoff_now() - %(late)s
+        AND (lease_until IS NULL OR lease_until <= handoff_now())
+)
+SELECT r.id, a.name, r.agent_version FROM came r JOIN runs_agent a ON a.id = r.agent_id
+WHERE NOT 'agent.' || a.name || '.' || r.agent_version = ANY(%(served)s)
 ORDER BY r.wake_at LIMIT %(most)s
 """
 
