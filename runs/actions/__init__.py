@@ -10,7 +10,7 @@ from __future__ import annotations
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
-from runs.actions.plans import NoPlanToDecide, decide_plan, renew_request
+from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
 from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
 from runs.actions.steering import (
@@ -32,6 +32,7 @@ __all__ = [
     "MoveRefused",
     "Moved",
     "NoPlanToDecide",
+    "NothingToChange",
     "attach_file",
     "attest_effect",
     "cancel_run",

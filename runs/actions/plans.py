@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.rights import Right
@@ -28,6 +29,15 @@ class NoPlanToDecide(Exception):
     """The run has no plan version of this number that a decision could be about."""
 
 
+class NothingToChange(Refused):
+    """Changes were asked for to a plan that undoes. Code makes it from what stands, so nobody's words change it."""
+
+    def __str__(self) -> str:
+        return _(
+            "A plan that undoes is made by code from what stands. No changes can be asked for: approve it or reject it."
+        )
+
+
 def decide_plan(
     *,
     person: User,
@@ -41,8 +51,8 @@ def decide_plan(
 ) -> Outcome:
     """Record a person's decision on a plan version that their page showed.
 
-    Raises NoPlanToDecide, the errors of `approvals.outcomes`, access.RunNotFound. The right is asked for by
-    `approvals`, since the request says which one it takes.
+    Raises NoPlanToDecide, NothingToChange, the errors of `approvals.outcomes`, access.RunNotFound. The right is asked
+    for by `approvals`, since the request says which one it takes.
     """
     with transaction.atomic():
         run, state, now = locked(person, run_id, Right.VIEW_RUNS)
@@ -53,6 +63,8 @@ def decide_plan(
         )
         if request is None:
             raise NoPlanToDecide(f"{run_id} v{version}")
+        if verdict is Verdict.ASK and state.undoing:
+            raise NothingToChange(state.state, e.ChangesAsked.__name__)
         if changes := binding.changed(state, request, _code_of(run)):
             raise StaleError(changes=changes)
         outcome = approvals.decide(
