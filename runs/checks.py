@@ -52,6 +52,7 @@ def _agent(agent: Agent) -> Iterator[CheckMessage]:
         if isinstance(tool, WritingTool):
             yield from _durations(agent, tool)
             yield from _repeats(agent, tool)
+            yield from compensation_faults(agent, tool)
 
 
 def _names(agent: Agent, tool: Tool) -> Iterator[CheckMessage]:
@@ -84,6 +85,31 @@ def _durations(agent: Agent, tool: WritingTool) -> Iterator[CheckMessage]:
             "Use None for the default.",
             "runs.E004",
         )
+
+
+def compensation_faults(agent: Agent, tool: WritingTool) -> Iterator[CheckMessage]:
+    """A tool that undoes is there, writes, and is told how; and what cannot be undone names none.
+
+    It may be of any kind, blind ones too: its effect is an intent like any other, and where nobody can say what became
+    of it a person settles that before the run ends.
+    """
+    if tool.compensation is None:
+        return
+    if getattr(tool, "reversible", False) is False:
+        what = f"cannot be undone, and names {tool.compensation} as what undoes it"
+        yield _fault(agent, tool.name, what, "Set reversible to True, or name no compensation.", "runs.E009")
+    writing = {x.name for x in agent.tools if isinstance(x, WritingTool)}
+    if tool.compensation not in writing:
+        what = f"names {tool.compensation} as what undoes it, which is no writing tool of this agent"
+        yield _fault(
+            agent, tool.name, what, "Give the agent that tool, or name no compensation.", "runs.E010"
+        )
+    elif tool.compensation == tool.name:
+        what = "names itself as what undoes it"
+        yield _fault(agent, tool.name, what, "Name the tool that does the opposite.", "runs.E010")
+    if type(tool).undo_arguments is WritingTool.undo_arguments:
+        what = f"does not say with which arguments {tool.compensation} undoes it"
+        yield _fault(agent, tool.name, what, "Define undo_arguments.", "runs.E011")
 
 
 def untold(tool: WritingTool) -> bool:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from runs import context, planning
 from runs.agents import Agent, View, registered
-from runs.checks import untold
+from runs.checks import compensation_faults, untold
 from runs.history import History
 from runs.machine import decide, specimens, upcast
 from runs.machine import events as e
@@ -120,6 +120,8 @@ def _tool(agent: Agent, tool: WritingTool) -> Faults:
                 f"Declare {declared}: a tool that can neither be asked nor sent again has to say so itself."
             )
             yield _fault(2, f"{name} does not say whether it is {declared}.", hint)
+    for fault in compensation_faults(agent, tool):
+        yield _fault(2, fault.msg, fault.hint or "")
     if untold(tool):
         hint = "Send a key that the records show, or give each effect an operation id of its own."
         yield _fault(2, f"{name} repeats its ids and cannot tell its own record from another run's.", hint)
@@ -199,6 +201,19 @@ def cancel_shows() -> Faults:
         if kind not in timeline.SENTENCES:
             hint = "Give it a sentence in runs.pages.timeline."
             yield _fault(6, f"The timeline has no words for {kind.__name__}.", hint)
+    yield from _undoing_shows()
+
+
+def _undoing_shows() -> Faults:
+    """An effect that was undone stands no more, and says by which one."""
+    run = specimens.undoing()
+    receipt = e.ReceiptStored(effect=2, executed=True, reference="r", evidence=e.raw("{}"), source="call")
+    actor = e.Actor(e.ActorKind.WORKER, "w", "w")
+    after = evolve(run, e.Recorded(run.seq + 1, specimens.MOMENT, actor, receipt))
+    undone = after.effects[1]
+    if undone.status is not s.EffectStatus.COMPENSATED or undone.compensated_by is None:
+        hint = "Let evolve mark what the receipt of an effect with `undoes` undid."
+        yield _fault(6, "An effect that was undone still stands.", hint)
 
 
 def three_answers() -> Faults:

@@ -62,6 +62,24 @@ def confirmed() -> s.Effect:
     return replace(effect(s.EffectStatus.CONFIRMED), receipt=receipt)
 
 
+def undoing() -> s.RunState:
+    """A run that undoes its effect 1 by its effect 2, which is in flight."""
+    by = replace(
+        effect(s.EffectStatus.IN_FLIGHT), number=2, step="undo:x", operation_id="undo:x:1", key="1" * 64,
+        undoes=s.Undoes(run="run_0", effect=1),
+    )  # fmt: skip
+    return replace(
+        specimen(s.State.COMPENSATING), direction=s.Direction.UNDO, cancel_requested=True, undo_requested=True,
+        effects={1: confirmed(), 2: by}, plans=(_stored(plan()),),
+    )  # fmt: skip
+
+
+def _stored(document: s.PlanDocument) -> s.PlanVersion:
+    return s.PlanVersion(
+        version=document.version, document="{}", plan=document, digest="d", claim="", seq=1, at=MOMENT
+    )
+
+
 def plan(*, resource: str = "r:1") -> s.PlanDocument:
     """A plan of one step that rests on one observation."""
     rest = s.PlanRest(tool="read", arguments="{}", resource=resource, version="v1")

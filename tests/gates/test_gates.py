@@ -174,6 +174,18 @@ def test_an_event_without_words(monkeypatch: Patch) -> None:
     assert found(gates.cancel_shows) == ({"gates.E006"}, "The timeline has no words for CancelBegan.")
 
 
+def test_an_undone_effect_that_still_stands(monkeypatch: Patch) -> None:
+    monkeypatch.setattr("runs.machine.evolving.undone", lambda draft, by: None)
+    assert found(gates.cancel_shows) == ({"gates.E006"}, "An effect that was undone still stands.")
+
+
+def test_a_tool_that_nothing_undoes_as_it_says(monkeypatch: Patch) -> None:
+    alone = replace(PAYER, tools=tuple(x for x in PAYER.tools if x.name != "take_back"))
+    monkeypatch.setattr(gates, "registered", lambda: {("payer", "1"): alone})
+    ids, text = found(gates.operation_ids)
+    assert ids == {"gates.E002"} and "names take_back as what undoes it" in text
+
+
 def test_a_state_without_a_next_safe_action(monkeypatch: Patch) -> None:
     real = safety.next_safe_action
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from runs import checks
-from tests.outside import PAYER, Pay, PayOnce, World
+from tests.outside import PAYER, Give, Pay, PayOnce, TakeBack, World
 
 
 class Forgetful(Pay):
@@ -32,6 +32,35 @@ class Repeating(PayOnce):
     repeatable_ids: ClassVar[bool] = True
 
 
+class Lasting(Give):
+    """Cannot be undone, and says what undoes it."""
+
+    reversible = False
+
+
+class Reader(Give):
+    compensation = "look_up"
+
+
+class Same(Give):
+    compensation = "give"
+
+
+class Wordless(Pay):
+    """Says what undoes it, and not with which arguments."""
+
+    name = "wordless"
+    reversible = True
+    compensation: ClassVar[str | None] = "take_back"
+
+
+class BlindTakeBack(TakeBack):
+    """A tool that undoes may be of any kind: its effect is one like any other."""
+
+    queryable = False
+    idempotency_retention = None
+
+
 def faults(monkeypatch: pytest.MonkeyPatch, *tools: Any) -> list[str | None]:
     agent = replace(PAYER, tools=tools)
     monkeypatch.setattr(checks, "registered", lambda: {(agent.name, agent.version): agent})
@@ -50,6 +79,13 @@ def test_the_agent_of_the_tests_is_sound(world: World) -> None:
         ((Forgetful(),), ["runs.E003"]),
         ((Impatient(),), ["runs.E004"]),
         ((Repeating(),), ["runs.E005"]),
+        ((Give(), TakeBack()), []),
+        ((Give(), BlindTakeBack()), []),
+        ((Lasting(), TakeBack()), ["runs.E009"]),
+        ((Give(),), ["runs.E010"]),
+        ((Reader(), PAYER.tools[0]), ["runs.E010"]),
+        ((Same(),), ["runs.E010"]),
+        ((Wordless(), TakeBack()), ["runs.E011"]),
     ],
 )
 def test_a_contradiction_is_named(
