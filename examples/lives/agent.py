@@ -15,7 +15,22 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 
 from approvals.policy import ApprovalRule, Party, RulePolicy
-from runs.agents import Agent, Ask, Constraint, Decline, Plan, Promise, Proposal, Read, Step, View
+from runs.agents import (
+    Agent,
+    Ask,
+    Children,
+    ChildRun,
+    Constraint,
+    Decline,
+    Plan,
+    Promise,
+    Proposal,
+    Read,
+    Signal,
+    Step,
+    Timer,
+    View,
+)
 from runs.tools import (
     Ambiguous,
     Answer,
@@ -43,6 +58,7 @@ class Mood(StrEnum):
     CONTRADICTS = "contradicts"  #: loses its answer, and its record shows another amount
     FALLS_SHORT = "falls_short"  #: does less than was ordered
     RESTLESS = "restless"  #: the order changes whenever it is read
+    STICKS = "sticks"  #: fine, and cannot be taken back although it should be
 
 
 class OrderArguments(Arguments):
@@ -152,6 +168,7 @@ class Tell(Pay):
 
     name = "tell"
     reversible = True
+    compensation: ClassVar[str | None] = "take_back"
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
         """Whom, about what."""
@@ -160,6 +177,27 @@ class Tell(Pay):
     def cost(self, arguments: Mapping[str, Any]) -> Decimal | None:  # type: ignore[override]
         """Nothing."""
         return None
+
+    def undo_arguments(self, arguments: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
+        """The same order."""
+        return arguments
+
+
+class TakeBack(Tell):
+    """Takes back what the supplier was told, unless it sticks."""
+
+    name = "take_back"
+    compensation = None
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """What is taken back."""
+        return _("Take back what the supplier was told about order %(order)s") % arguments
+
+    def call(self, call: Call) -> Answer:
+        """Done, or refused where it sticks."""
+        if call.arguments["mood"] == Mood.STICKS:
+            return Refused(detail=_("The supplier has acted on it already."), evidence={"error": "too_late"})
+        return super().call(call)
 
 
 class Post(Pay):
@@ -188,11 +226,43 @@ class Rehearsed:
         look = Read(tool="look", arguments=_order(view) | {"mood": mood, "until": str(wanted["until"])})
         if view.observed("look", look.arguments) is None:
             return look
-        return _plan(view, mood, look)
+        waits = {} if view.advice else _waits(view)
+        return (
+            _plan_that_waits(view, waits[wanted["proposes"]])
+            if wanted["proposes"] in waits
+            else _plan(view, mood, look)
+        )
 
 
 def _order(view: View) -> dict[str, str]:
     return {"order": str(view.input["order"])}
+
+
+def _waits(view: View) -> Mapping[object, Timer | Signal | Children]:
+    """What a plan can wait for, by what the input wants proposed."""
+    order, within = view.input["order"], float(str(view.input.get("within", 0)))
+    child = {**view.input, "order": f"{order}-part", "proposes": "answer", "mood": Mood.FINE.value}
+    goal = _("Do a part of order %(order)s") % {"order": order}
+    return {
+        "time": Timer(name="rest", length=timedelta(days=30)),
+        "answer": Signal(
+            name="hear:supplier",
+            signal="supplier_agrees",
+            within=timedelta(seconds=within) if within else None,
+        ),
+        "runs": Children(
+            name="delegate", runs=(ChildRun(name="part", agent="lives", version="1", goal=goal, input=child),)
+        ),
+    }
+
+
+def _plan_that_waits(view: View, wait: Timer | Signal | Children) -> Plan:
+    """Tells the supplier, waits, then pays."""
+    order = view.input["order"]
+    arguments = _order(view) | {"amount": str(view.input["amount"]), "mood": Mood.FINE.value}
+    tell = Step(name=f"tell:{order}", tool="tell", arguments=arguments | {"mood": str(view.input["mood"])})
+    pay = Step(name=f"pay:{order}", tool="pay", arguments=arguments)
+    return Plan(steps=(tell, wait, pay), claim=_("The supplier is told before anything is paid."))
 
 
 def _plan(view: View, mood: str, look: Read) -> Plan:
@@ -215,13 +285,13 @@ LIVES = Agent(
     takes_over=("0",),
     title="Rehearsal of stopped runs",
     planner=Rehearsed(),
-    tools=(Look(), Pay(), Post(), Tell()),
+    tools=(Look(), Pay(), Post(), Tell(), TakeBack()),
     policy=RulePolicy(
         version="lives/1",
         rules=(
             ApprovalRule(
                 name="a careful payment",
-                applies=lambda step: step.arguments["mood"] == Mood.CAREFUL,
+                applies=lambda step: step.arguments.get("mood") == Mood.CAREFUL,
                 stands_for=timedelta(minutes=15),
                 not_by=frozenset({Party.PRINCIPAL, Party.CREATOR}),
             ),

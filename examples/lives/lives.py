@@ -1,4 +1,6 @@
-"""One run for each reason why a run can need a person: how each begins, and what people do until it stops."""
+"""One run for each reason why a run can need a person, and some that wait or were undone: how each begins, and what
+people do until it comes to rest.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,7 @@ class Life:
     #: what happens once the run is over, and the reason that it then has; a life's own name is its reason otherwise
     over: Callable[[Run, People], None] | None = None
     reason: str = ""
+    state: str = ""  #: where the run comes to rest, of a life that stops for no reason
 
 
 def _start(agent: Agent, people: People, life: Life, reason: str, **more: Any) -> Run:
@@ -189,6 +192,20 @@ def _paid_twice(run: Run, people: People) -> None:
         actions.write(state, late, run=row, actor=_GIVEN_UP, now=now)
 
 
+def _undo(run: Run, people: People) -> None:
+    """The operator ends it, and wants undone what can be."""
+    if not run.cancel_requested:
+        note = "The order was withdrawn."
+        actions.cancel_run(person=people.operator, run_id=run.pk, note=note, undo=True, submission=uuid4())
+
+
+def _end_parts(run: Run, people: People) -> None:
+    """The operator ends the runs that it started."""
+    for part in Run.objects.filter(parent=run, cancel_requested=False).exclude(state__in=CLOSED):
+        note = "This part is not wanted any more."
+        actions.cancel_run(person=people.operator, run_id=part.pk, note=note, submission=uuid4())
+
+
 _GIVEN_UP: Final = Actor(ActorKind.WORKER, "rehearsal:1", "rehearsal:1")
 _CAREFUL: Final = {"mood": Mood.CAREFUL.value}
 LIFE: Final[dict[str, Life]] = {
@@ -239,7 +256,29 @@ LIFE: Final[dict[str, Life]] = {
     ),
     "no_progress": Life(goal="A run that workers die of", begin=_claimed),
     "asked": Life(goal="A supplier whose name is not unique", input={"proposes": "question"}, begin=_start),
-}
+    "signal_missing": Life(
+        goal="A supplier who does not answer", input={"proposes": "answer", "within": 2}, begin=_start
+    ),
+    "child_stopped": Life(
+        goal="An order of which a part was ended", input={"proposes": "runs"}, begin=_start, waiting=_end_parts
+    ),
+    "compensation_failed": Life(
+        goal="Something said that cannot be taken back", input={"proposes": "time", "mood": Mood.STICKS.value},
+        begin=_start, waiting=_undo,
+    ),
+    "waiting_time": Life(
+        goal="A payment that is due in a month", input={"proposes": "time"}, begin=_start, state="waiting"
+    ),
+    "waiting_answer": Life(
+        goal="A payment that the supplier has to agree to", input={"proposes": "answer"}, begin=_start, state="waiting"
+    ),
+    "waiting_runs": Life(
+        goal="An order in parts", input={"proposes": "runs"}, begin=_start, state="waiting"
+    ),
+    "undone": Life(
+        goal="An order that was withdrawn", input={"proposes": "time"}, begin=_start, waiting=_undo, state="cancelled"
+    ),
+}  # fmt: skip
 
 
 def begin(agent: Agent, people: People) -> dict[str, Run]:
@@ -255,15 +294,22 @@ def _begun(agent: Agent, people: People, life: Life, reason: str) -> Run:
 
 
 def follow(runs: Mapping[str, Run], people: People) -> list[str]:
-    """Do what people do next, where a plan waits; the reasons whose runs are open and have not stopped for them."""
+    """Do what people do next, where a plan or a run waits; the lives that have not come to rest."""
     left = []
     for reason, begun in runs.items():
         run = Run.objects.get(pk=begun.pk)
-        if run.state == "waiting_approval" and (act := LIFE[reason].waiting):
-            act(run, people)
         life = LIFE[reason]
+        if run.state in ("waiting_approval", "waiting") and life.waiting:
+            life.waiting(run, people)
         if run.state in CLOSED and life.over and not run.reasons:
             life.over(run, people)
-        elif (life.over or run.state not in CLOSED) and (life.reason or reason) not in run.reasons:
+        elif not _rests(run, life, reason):
             left.append(reason)
     return left
+
+
+def _rests(run: Run, life: Life, reason: str) -> bool:
+    """Whether the run is where its life leads, or was taken further by somebody since."""
+    if run.state in CLOSED and not life.over:
+        return True
+    return run.state == life.state if life.state else (life.reason or reason) in run.reasons

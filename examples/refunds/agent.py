@@ -9,7 +9,7 @@ from examples.refunds.planner import RefundPlanner
 from examples.refunds.tools.mail import MailSupplier
 from examples.refunds.tools.orders import LookupOrder
 from examples.refunds.tools.payments import RefundSupplier
-from examples.refunds.tools.tickets import CloseTicket
+from examples.refunds.tools.tickets import CloseTicket, ReopenTicket
 from runs.agents import Agent, Constraint
 
 APPROVAL_FROM = Decimal("100.00")
@@ -54,7 +54,7 @@ REFUNDS = Agent(
     version="1",
     title="Supplier refunds",
     planner=RefundPlanner(),
-    tools=(LookupOrder(), RefundSupplier(), MailSupplier(), CloseTicket()),
+    tools=(LookupOrder(), RefundSupplier(), MailSupplier(), CloseTicket(), ReopenTicket()),
     policy=POLICY,
     constraints=CONSTRAINTS,
 )

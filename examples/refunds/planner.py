@@ -1,4 +1,4 @@
-"""The planner, as code: look the order up, compare, propose refund, mail and the end of the ticket."""
+"""The planner, as code: look the order up, compare, propose refund, the end of the ticket and a mail."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def _lookup(row: OrderRow) -> Read:
 def _plan(row: OrderRow, view: View) -> Plan:
     refund, mail, close = _refund(row), _mail(row), _close(row)
     done = {effect.step for effect in view.standing}
-    left = tuple(step for step in (refund, mail, close) if step.name not in done)
+    # The ticket first: it can be opened again, and a mail cannot be called back.
+    steps = (refund, close, mail)
+    left = tuple(step for step in steps if step.name not in done)
     tell = Promise(
         text=_("Tell %(supplier)s about the refund for order %(order)s") % row.as_input(),
         after=refund.name,
@@ -63,7 +65,7 @@ def _plan(row: OrderRow, view: View) -> Plan:
         due=TELL_WITHIN,
     )
     return Plan(
-        steps=left or (refund, mail, close),
+        steps=left or steps,
         promises=(tell,) if refund in left else (),
         assumptions=(
             Assume(

@@ -15,7 +15,12 @@ STYLE = Path(__file__).with_name("style.css")
 #: A page with ten thousand rows helps nobody.
 ROWS = 200
 
-KINDS = {Kind.REFUND: "Refund", Kind.MAIL: "Message", Kind.CLOSURE: "Ticket closed"}
+KINDS = {
+    Kind.REFUND: "Refund",
+    Kind.MAIL: "Message",
+    Kind.CLOSURE: "Ticket closed",
+    Kind.REOPENING: "Ticket opened again",
+}
 ANSWERS = {
     AnswerAs.JSON: "As they should be",
     AnswerAs.HTML: "A web page instead of JSON",
@@ -159,7 +164,7 @@ def _words(execution: Execution) -> str:
             return f"{request['currency']} {request['amount']} to {request['supplier']}"
         case Kind.MAIL:
             return f"to {request['to']}"
-        case Kind.CLOSURE:
+        case Kind.CLOSURE | Kind.REOPENING:
             return request["ticket"]
 
 

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     REFUND = "rf"
     MAIL = "msg"
     CLOSURE = "cl"
+    REOPENING = "re"
 
 
 class AnswerAs(StrEnum):

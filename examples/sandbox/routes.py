@@ -28,6 +28,7 @@ OUTSIDE: Table = [
     ("POST", re.compile("/mail/messages"), service.create_message),
     ("GET", re.compile("/mail/messages"), service.find_messages),
     ("POST", re.compile(TICKET + "/close"), service.close_ticket),
+    ("POST", re.compile(TICKET + "/reopen"), service.reopen_ticket),
     ("GET", re.compile(TICKET), service.get_ticket),
 ]
 

@@ -59,8 +59,8 @@ class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
     text: str
 
 
-class CloseBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The end of a ticket."""
+class TicketBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The end of a ticket, or the end of that."""
 
     operation_id: Name
 
@@ -120,7 +120,7 @@ def create_message(world: World, request: Request) -> Answer:
 
 def close_ticket(world: World, request: Request, ticket: str) -> Answer:
     """Close a ticket. One that is closed already is refused."""
-    body = request.parse(CloseBody)
+    body = request.parse(TicketBody)
 
     def check() -> None:
         _known_ticket(world, ticket)
@@ -139,15 +139,35 @@ def close_ticket(world: World, request: Request, ticket: str) -> Answer:
     )
 
 
+def reopen_ticket(world: World, request: Request, ticket: str) -> Answer:
+    """Open a closed ticket again. One that is open is refused."""
+    body = request.parse(TicketBody)
+
+    def check() -> None:
+        _known_ticket(world, ticket)
+        if world.closure(ticket) is None:
+            raise Refusal(HTTPStatus.CONFLICT, "not_closed", "The ticket is open.")
+
+    return _execute(
+        world,
+        request,
+        kind=Kind.REOPENING,
+        operation_id=body.operation_id,
+        asked={"ticket": ticket},
+        check=check,
+    )
+
+
 def get_ticket(world: World, request: Request, ticket: str) -> Answer:
-    """A ticket, and what closed it."""
+    """A ticket, what closed it, and what opened it again last."""
     _known_ticket(world, ticket)
-    closure = world.closure(ticket)
+    closure, reopening = world.closure(ticket), world.reopening(ticket)
     return as_json(
         {
             "id": ticket,
             "state": "closed" if closure else "open",
             "closure": closure.answer(now=clock()) if closure else None,
+            "reopening": reopening.answer(now=clock()) if reopening else None,
         }
     )
 

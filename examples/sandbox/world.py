@@ -32,6 +32,7 @@ class World:
         self._by_operation: dict[tuple[Kind, str], list[Execution]] = defaultdict(list)
         self._by_key: dict[tuple[Kind, str], Execution] = {}
         self._tickets: dict[str, Execution | None] = {}
+        self._reopened: dict[str, Execution] = {}
         self._journal = journal
         for number, line in enumerate(journal.lines(), start=1):
             self._apply(_read(line, number=number, journal=journal))
@@ -60,6 +61,10 @@ class World:
     def closure(self, ticket: str) -> Execution | None:
         """What closed a ticket, if it is closed."""
         return self._tickets.get(ticket)
+
+    def reopening(self, ticket: str) -> Execution | None:
+        """What opened a ticket again last, if anything did."""
+        return self._reopened.get(ticket)
 
     def next_id(self, kind: Kind) -> str:
         """A new id. Call it under the lock, and record before leaving it."""
@@ -100,6 +105,9 @@ class World:
         self._by_key[execution.kind, execution.key] = execution
         if execution.kind is Kind.CLOSURE:
             self._tickets[execution.request["ticket"]] = execution
+        if execution.kind is Kind.REOPENING:
+            self._tickets[execution.request["ticket"]] = None
+            self._reopened[execution.request["ticket"]] = execution
 
 
 def _read(line: bytes, *, number: int, journal: Journal) -> Record:

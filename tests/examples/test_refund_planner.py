@@ -78,8 +78,8 @@ def test_it_plans_three_steps_that_its_tools_accept() -> None:
     plan = a_plan(a_view(observations=seen()))
     assert [step.name for step in steps_of(plan)] == [
         "refund:order-1042",
-        "mail:order-1042",
         "close:ticket-T-1",
+        "mail:order-1042",
     ]
     for step in steps_of(plan):
         tool = REFUNDS.writing(step.tool)
@@ -142,7 +142,7 @@ def test_what_stands_is_not_planned_again() -> None:
         reference="rf_1",
     )
     plan = a_plan(a_view(observations=seen(), standing=(done,)))
-    assert [step.tool for step in steps_of(plan)] == ["mail_supplier", "close_ticket"]
+    assert [step.tool for step in steps_of(plan)] == ["close_ticket", "mail_supplier"]
     assert plan.promises == ()
 
 

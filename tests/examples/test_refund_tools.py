@@ -20,7 +20,7 @@ from examples.refunds.tools.base import ServiceTool
 from examples.refunds.tools.mail import MailSupplier
 from examples.refunds.tools.orders import LookupOrder
 from examples.refunds.tools.payments import RefundSupplier
-from examples.refunds.tools.tickets import CloseTicket
+from examples.refunds.tools.tickets import CloseTicket, ReopenTicket
 from runs.tools import Ambiguous, ArgumentsRefused, Call, Executed, Found, Refused, Unreadable
 from tests.examples.outside import Outside
 
@@ -153,6 +153,23 @@ class TestRefusals:
         tool = RefundSupplier()
         tool.call(a_call(tool, REFUND))
         assert isinstance(tool.call(a_call(tool, REFUND | {"amount": "5.00"})), Ambiguous)
+
+    def test_a_ticket_is_opened_again_and_can_be_closed_again(self, service: Outside) -> None:
+        close, reopen = CloseTicket(), ReopenTicket()
+        assert isinstance(reopen.call(a_call(reopen, CLOSE, key="r")), Refused)
+        assert isinstance(close.call(a_call(close, CLOSE)), Executed)
+        assert dict(close.undo_arguments(CLOSE, "cl_1")) == reopen.validate(CLOSE)
+
+        done = reopen.call(a_call(reopen, CLOSE, key="r"))
+        found = reopen.query(a_call(reopen, CLOSE, key="r"))
+
+        assert isinstance(done, Executed) and isinstance(found, Found)
+        assert [match.reference for match in found.matches] == [done.reference]
+        for evidence in (done.evidence, found.evidence):
+            assert reopen.postcondition(CLOSE, evidence) is None
+        anew = replace(a_call(close, CLOSE, key="b"), operation_id="close:ticket-T-1042#1")
+        assert isinstance(close.call(anew), Executed)
+        assert service.ledger()["totals"]["closures"] == 2
 
     def test_a_ticket_closed_by_someone_else_is_refused(self, service: Outside) -> None:
         tool = CloseTicket()

@@ -17,7 +17,7 @@ from examples.refunds.demo.people import OPERATOR, PEOPLE, VIEWER, make_house
 from runs import agents, engine
 from runs.ledger import load
 from runs.machine.safety import Action, decisions_of, next_safe_action
-from runs.machine.state import TERMINAL, State
+from runs.machine.state import TERMINAL, EffectStatus, State
 from runs.machine.transitions import REASONS
 from runs.models import Run
 from runs.pages import words
@@ -39,6 +39,8 @@ def lives(live_db: object, settings: Settings, clock: Clock) -> Iterator[dict[st
     while (left := follow(runs, who)) and time.monotonic() < end:
         for reason in left:
             engine.advance(runs[reason].pk)
+            for child in Run.objects.filter(parent=runs[reason]):
+                engine.advance(child.pk)
         time.sleep(0.1)
         if left == ["observation_stale"]:
             clock.move(timedelta(seconds=5))  # between the tries at reading
@@ -49,13 +51,13 @@ def lives(live_db: object, settings: Settings, clock: Clock) -> Iterator[dict[st
 
 
 def test_there_is_a_life_for_every_reason() -> None:
-    assert {life.reason or name for name, life in LIFE.items()} == set(REASONS) - ELSEWHERE
+    assert {life.reason or name for name, life in LIFE.items() if not life.state} == set(REASONS) - ELSEWHERE
 
 
 def test_each_stops_for_its_reason_with_its_own_next_safe_action(lives: dict[str, Run]) -> None:
     client = Client()
     client.login(username=VIEWER.username, password=f"password of {VIEWER.username}")
-    for name, run in lives.items():
+    for name, run in ((name, run) for name, run in lives.items() if not LIFE[name].state):
         state, reason = load(run.pk), LIFE[name].reason or name
         assert [r.code for r in state.reasons] == [reason]
         action = next_safe_action(state)
@@ -83,3 +85,23 @@ def test_the_run_that_nobody_serves_is_moved_to_the_version_that_takes_it_over(l
     assert "1 run was moved." in answer.content.decode()
     engine.advance(run.pk)
     assert load(run.pk).state is State.SUCCEEDED
+
+
+def test_some_wait_and_one_was_undone(lives: dict[str, Run]) -> None:
+    client = Client()
+    client.login(username=OPERATOR.username, password=f"password of {OPERATOR.username}")
+    found = {
+        name: client.get(f"/runs/{lives[name].pk}/").content.decode() for name in LIFE if LIFE[name].state
+    }
+    assert "Step rest waits for" in found["waiting_time"]
+    assert "Wait for the answer “supplier_agrees”, or give it." in found["waiting_answer"]
+    (part,) = Run.objects.filter(parent=lives["waiting_runs"])
+    assert f"Wait: the run goes on when {part.pk} has ended." in found["waiting_runs"]
+    assert "undone by" in found["undone"] and "What still stands" not in found["undone"]
+    state = load(lives["undone"].pk)
+    assert (state.state, state.effects[1].status) == (State.CANCELLED, EffectStatus.COMPENSATED)
+
+    sent = {"name": "supplier_agrees", "payload": "yes", "submission": str(uuid4())}
+    client.post(f"/runs/{lives['waiting_answer'].pk}/answer/", sent)
+    engine.advance(lives["waiting_answer"].pk)
+    assert load(lives["waiting_answer"].pk).state is State.SUCCEEDED

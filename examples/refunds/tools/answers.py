@@ -67,12 +67,17 @@ class Closure(Record):
     ticket: Filled
 
 
+class Reopening(Closure):
+    """The end of that end."""
+
+
 class Ticket(Said):
-    """A ticket."""
+    """A ticket, what closed it, and what opened it again last."""
 
     id: Filled
     state: Literal["open", "closed"]
     closure: Closure | None
+    reopening: Reopening | None = None
 
 
 class Error(Said):
