@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +11,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import CharField, F, Func, Q, QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise
@@ -29,7 +29,8 @@ from runs.pages import timeline
 from runs.views.frame import Context, console_page, number, person_of, shell, show
 
 PAGE = 50
-RUN_ID = 16  # characters: run_ and 12 letters and digits
+#: A subject begins with the run that it is about; the id of a run that a step started is longer than others.
+RUN_ID = "^run_[0-9A-Z]+"
 Row = dict[str, Any]
 Source = tuple[QuerySet[Any], Callable[[Any], Row]]
 
@@ -50,6 +51,8 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
     "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
     "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),
+    "end": (gettext_lazy("End a run as it is"), e.RunCancelled.__name__, "end"),
+    "signal": (gettext_lazy("Give a run an answer"), e.SignalReceived.__name__, "signal"),
 }
 #: The filter's value for what is no action on a run.
 RIGHTS = "rights"
@@ -162,7 +165,8 @@ def _tried(person: User, filters: Filters) -> QuerySet[Attempt]:
     """Refused attempts: on runs that one may see, and one's own."""
     if filters.result == "recorded":
         return Attempt.objects.none()
-    attempts = Attempt.objects.annotate(about=Left("subject", RUN_ID)).select_related("person")
+    about = Func(F("subject"), Value(RUN_ID), function="substring", output_field=CharField())
+    attempts = Attempt.objects.annotate(about=about).select_related("person")
     wanted = Q(person_id=person.pk) | Q(about__in=visible_runs(person).values("pk"))
     if filters.person:
         wanted &= Q(person__display_name=filters.person) | Q(person__username=filters.person)
@@ -218,7 +222,7 @@ def _refused(attempt: Attempt) -> Row:
         "kind": e.ActorKind.PERSON.value,
         "did": _("tried: %(action)s") % facts,
         "subject": attempt.subject,
-        "url": _run_url(attempt.subject[:RUN_ID]),
+        "url": _run_url(attempt.subject),
         "result": "refused",
         "why": _why(attempt),
         "seen": attempt.seen,
@@ -227,9 +231,10 @@ def _refused(attempt: Attempt) -> Row:
     }
 
 
-def _run_url(run_id: str) -> str:
+def _run_url(subject: str) -> str:
+    found = re.match(RUN_ID, subject)
     try:
-        return reverse("run", args=[run_id])
+        return reverse("run", args=[found[0]]) if found else ""
     except NoReverseMatch:
         return ""
 

@@ -20,8 +20,10 @@ from django.views.decorators.http import require_safe
 from accounts.models import User
 from accounts.rights import Right
 from console.inbox_rows import groups
+from console.templatetags.labels import RUN
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
+from runs.machine.state import State
 from runs.models import CLOSED
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts
 from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
@@ -45,6 +47,8 @@ class Asked:
     view: str
     agent: str
     risk: str
+    state: str
+    parent: str
     q: str
     mine: bool
     page: int
@@ -58,6 +62,8 @@ class Asked:
             view=view if view in TABS or view == "any" else "all",
             agent=query_value(request, "agent"),
             risk=sent.get("risk", "") if sent.get("risk") in TIERS else "",
+            state=sent.get("state", "") if sent.get("state") in RUN else "",
+            parent=query_value(request, "parent"),
             q=query_value(request, "q"),
             mine=sent.get("mine") == "1" if "view" in sent else mine,
             page=number(sent.get("page")) or 1,
@@ -66,7 +72,8 @@ class Asked:
     def url(self, **changed: object) -> str:
         """The same question with other values, as a query."""
         values = {
-            "view": self.view, "agent": self.agent, "risk": self.risk, "q": self.q,
+            "view": self.view, "agent": self.agent, "risk": self.risk,
+            "state": self.state, "parent": self.parent, "q": self.q,
             "mine": "1" if self.mine else "", "page": self.page, **changed,
         }  # fmt: skip
         return "?" + urlencode({k: v for k, v in values.items() if v and (k, v) != ("page", 1)})
@@ -101,20 +108,25 @@ def filtered(person: User, asked: Asked, now: datetime) -> QuerySet[Any]:
         runs = runs.filter(agent__name=asked.agent)
     if asked.risk:
         runs = runs.filter(tier=TIERS.index(asked.risk))
+    if asked.state:
+        runs = runs.filter(state=asked.state)
+    if asked.parent:
+        runs = runs.filter(parent_id=asked.parent)
     if asked.q:
         runs = runs.filter(_searched(asked.q))
     return runs
 
 
 def _searched(text: str) -> Q:
-    """The goal holds the text, or the run's id or the beginning of its start key is it.
+    """The goal holds the text, or the run's id, its parent's or the beginning of its start key is it.
 
     A number must stand whole in the goal, or an order's number would find amounts. A start key ends in a
     digest, in which any digits may stand, so only its beginning counts.
     """
     whole = rf"(^|[^0-9]){text}([^0-9]|$)"
     goal = Q(goal__regex=whole) if text.isascii() and text.isdigit() else Q(goal__icontains=text)
-    return goal | Q(pk__iexact=text) | Q(start_key__istartswith=text)
+    parent = Q(parent_id=text[:4].lower() + text[4:].upper())
+    return goal | Q(pk__iexact=text) | parent | Q(start_key__istartswith=text)
 
 
 def views_of(person: User, asked: Asked, now: datetime) -> dict[str, Q]:
@@ -143,13 +155,28 @@ def _tab(key: str, label: Promise, count: int | None, asked: Asked) -> dict[str,
 def _list(person: User, asked: Asked, now: datetime) -> Context:
     runs = filtered(person, asked, now)
     views = views_of(person, asked, now)
-    found = {"counts": tabs(runs, views, asked), "agents": _agents(person)}
+    found = {"counts": tabs(runs, views, asked), "agents": _agents(person), "states": _states(asked)}
     try:
         with transaction.atomic():
             return {**found, **_rows(runs.filter(views[asked.view]), person, asked, now)}
     except DatabaseError:
         log.exception("list_failed")
         return {**found, "failed": True}
+
+
+#: States that hold runs in each view that is not about one state alone.
+_STATES = {
+    "all": ("unknown", "needs_human", "waiting_approval", "succeeded", "cancelled"),
+    "closed": ("succeeded", "cancelled", "restarted"),
+}
+
+
+def _states(asked: Asked) -> list[dict[str, object]]:
+    """The states to choose from in this view; none where it holds one only."""
+    if asked.view in ("unknown", "needs_human", "waiting_approval") and not asked.state:
+        return []
+    shown = _STATES.get(asked.view, tuple(state.value for state in State))
+    return [{"value": x, "label": RUN[x].text} for x in dict.fromkeys((*shown, *filter(None, [asked.state])))]
 
 
 def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Context:
@@ -188,9 +215,10 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
     visible = visible_runs(person)
     if not agents_for(person, Right.VIEW_RUNS).exists():
         return {"no_rights": True}
-    bare = Asked(view=asked.view, agent="", risk="", q="", mine=False, page=1)
+    bare = Asked(view=asked.view, agent="", risk="", state="", parent="", q="", mine=False, page=1)
     unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
-    if asked.mine and not (asked.agent or asked.risk or asked.q) and unfiltered:
+    narrowed = asked.agent or asked.risk or asked.state or asked.parent or asked.q
+    if asked.mine and not narrowed and unfiltered:
         return {"others": {"number": unfiltered, "url": asked.url(mine="0", page=1)}}
     last = visible.filter(state__in=CLOSED).order_by("-since").first()
     idle: Context = {"running": visible.exclude(state__in=CLOSED).count()}

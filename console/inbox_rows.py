@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
 from approvals.models import Request, RequestState
+from console.inbox_waits import waits
 from runs.access import agents_for
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
@@ -39,6 +40,7 @@ class Known:
     reasons: dict[str, list[Reason]]
     disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
+    waits: dict[str, str]  #: what a run waits for, where that is no person
     mine: dict[Right, frozenset[int]]  #: right -> the agents on which this person holds it
 
 
@@ -47,7 +49,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
     ids = [run.pk for run in runs]
     known = Known(
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
-        excluded=excluded_from(person, ids), asked=last_requests(runs),
+        excluded=excluded_from(person, ids), asked=last_requests(runs), waits=waits(runs),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
         mine={
             right: frozenset(agents_for(person, right).values_list("pk", flat=True))
@@ -147,7 +149,17 @@ def _why(run: Run, known: Known) -> str:
     if run.state in CLOSED and run.pk in known.owed:
         promised = words.inside(words.joined(known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
-    return _("Over.") if run.state in CLOSED else _("A worker moves it.")
+    return _("Over.") if run.state in CLOSED else _moves(run, known)
+
+
+def _moves(run: Run, known: Known) -> str:
+    """What moves a run that waits for no person."""
+    if run.pk in known.waits:
+        said = known.waits[run.pk]
+        return _("%(said)s Its end was asked for.") % {"said": said} if run.cancel_requested else said
+    if run.direction == "undo":
+        return _("Its end was asked for; a worker ends it, and first undoes what is to be undone.")
+    return _("A worker moves it.")
 
 
 def _doubt(run: Run, known: Known) -> str:
@@ -174,6 +186,11 @@ def _waits(run: Run, known: Known) -> str:
     facts = {"version": run.plan_version, "hard": hard}
     if until is None:
         return _not_asked(run, known)
+    if run.direction == "undo":
+        text = _(
+            "The request for approval of plan v%(version)d, which undoes what the run did, expires at %(until)s."
+        )
+        return text % {**facts, "until": words.clock(until)}
     text = ngettext(
         "The request for approval of plan v%(version)d expires at %(until)s; %(hard)d change cannot be undone.",
         "The request for approval of plan v%(version)d expires at %(until)s; %(hard)d changes cannot be undone.",

@@ -179,6 +179,29 @@ def _undone(agent: Agent) -> Iterator[str]:
             yield _("%(tool)s (%(system)s)") % _name(tool)
 
 
+def _compensated(agent: Agent) -> Iterator[str]:
+    for tool, terms in _writing(agent):
+        if terms.reversible and tool.compensation:
+            facts = {**_name(tool), "by": tool.compensation}
+            yield (
+                _("%(tool)s (%(system)s): undone by %(by)s, with an intent, key and receipt of its own.")
+                % facts
+            )
+        elif terms.reversible:
+            yield _("%(tool)s (%(system)s): can be undone outside, by no tool of this agent.") % _name(tool)
+
+
+def _waits(agent: Agent) -> Iterator[str]:
+    yield _(
+        "A plan may wait for a time, for an answer by name, or for runs that it starts; nothing is held meanwhile."
+    )
+    yield _("An answer that comes before the wait begins is kept. One answer ends one wait.")
+    yield _(
+        "A run that a step starts has an id made from parent, step and name, so it is started once; its end is told to "
+        "its parent, and the parent’s end reaches it."
+    )
+
+
 def _times(agent: Agent) -> Iterator[str]:
     for tool, terms in _writing(agent):
         facts = {
@@ -252,6 +275,8 @@ _SECTIONS: Final[dict[str, tuple[str | Promise, Callable[[Agent], Iterator[str]]
     "blind": (gettext_lazy("Effects that can neither be asked nor sent again"), _blind),
     "alone": (gettext_lazy("Which operations may repeat"), _alone),
     "undone": (gettext_lazy("Effects that cannot be undone"), _undone),
+    "compensated": (gettext_lazy("Effects that can be undone, and by which tool"), _compensated),
+    "waits": (gettext_lazy("What a run may wait for"), _waits),
     "unmixed": (gettext_lazy("Versions that must not be mixed"), _unmixed),
     "agreed": (gettext_lazy("When people must agree"), _agreed),
     "limits": (gettext_lazy("Constraints that every new run accepts"), _limits),

@@ -37,6 +37,11 @@ def undoable(state: s.RunState, agent: Agent) -> tuple[Inherited, ...]:
     return tuple(stands for stands, _, _ in _undoable(state, agent))
 
 
+def can_undo(agent: Agent, tool: str) -> bool:
+    """Whether this agent version has a tool that undoes what the tool of this name does."""
+    return _pair(agent, tool) is not None
+
+
 def left_standing(state: s.RunState, agent: Agent | None) -> tuple[Inherited, ...]:
     """What stands and cannot be undone by this agent version; all of it where no code is at hand."""
     can = undoable(state, agent) if agent else ()
@@ -45,15 +50,15 @@ def left_standing(state: s.RunState, agent: Agent | None) -> tuple[Inherited, ..
 
 def _undoable(state: s.RunState, agent: Agent) -> Iterator[tuple[Inherited, WritingTool, WritingTool]]:
     for stands in reversed(decide.standing(state)):
-        pair = _tools(agent, stands)
+        pair = _pair(agent, stands.tool)
         if pair:
             yield stands, *pair
 
 
-def _tools(agent: Agent, stands: Inherited) -> tuple[WritingTool, WritingTool] | None:
-    """The tool that made the effect, and the one that undoes it."""
+def _pair(agent: Agent, name: str) -> tuple[WritingTool, WritingTool] | None:
+    """The tool that makes such effects, and the one that undoes them."""
     try:
-        tool = agent.writing(stands.tool)
+        tool = agent.writing(name)
         return (tool, agent.writing(tool.compensation)) if tool.reversible and tool.compensation else None
     except (KeyError, StopIteration):
         return None

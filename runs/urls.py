@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.views import attest, events, files, find, live, pages, reconcile, replay, review, steer
+from runs.views import answer, attest, events, files, find, live, pages, reconcile, replay, review, steer
 
 
 class RunId(StringConverter):
@@ -29,6 +29,7 @@ urlpatterns = [
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
     path("runs/<run:run_id>/move/", steer.move, name="run-move"),
+    path("runs/<run:run_id>/answer/", answer.answer, name="run-answer"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
     path("runs/<run:run_id>/replay/", replay.replay, name="run-replay"),
     path("runs/<run:run_id>/artifacts/", files.run_artifacts, name="run-artifacts"),

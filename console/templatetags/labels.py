@@ -24,10 +24,10 @@ RUN: Final[dict[str, Label]] = {
     "approved": Label(_("Approved, not yet executing"), "running", "ring-dot"),
     "executing": Label(_("Executing"), "running", "running"),
     "unknown": Label(_("Unknown outcome"), "unknown", "unknown", loud=True),
-    "waiting": Label(_("Waiting for a time or a signal"), "neutral", "clock"),
+    "waiting": Label(_("Waiting for a time, an answer or a run"), "neutral", "clock"),
     "needs_human": Label(_("Needs a person"), "needs", "triangle", loud=True),
     "cancelling": Label(_("Cancelling"), "running", "uturn"),
-    "compensating": Label(_("Compensating"), "running", "uturn"),
+    "compensating": Label(_("Undoing what was done"), "running", "uturn"),
     "succeeded": Label(_("Completed"), "confirmed", "check"),
     "failed": Label(_("Failed"), "failed", "octagon", loud=True),
     "cancelled": Label(_("Cancelled"), "neutral", "ring-bar"),
@@ -40,7 +40,7 @@ EFFECT: Final[dict[str, Label]] = {
     "unknown": Label(_("Unknown outcome"), "unknown", "unknown", loud=True),
     "confirmed": Label(_("Confirmed"), "confirmed", "check"),
     "not_executed": Label(_("Did not happen"), "neutral", "ring-slash"),
-    "compensated": Label(_("Compensated"), "neutral", "uturn"),
+    "compensated": Label(_("Undone"), "neutral", "uturn"),
 }
 
 APPROVAL: Final[dict[str, Label]] = {

@@ -88,7 +88,8 @@ def cancel_run(*, person: User, run_id: str, note: str, submission: UUID, undo: 
     they did and can be undone is undone first, by a plan that is reviewed like any other.
     """
     return by_person(
-        person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="cancel", submission=submission,
+        person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="cancel undo" if undo else "cancel",
+        submission=submission,
         events_of=lambda state, now: decide.cancel(state, note=note, undo=undo),
     )  # fmt: skip
 

@@ -74,7 +74,8 @@ def _obligations(state: s.RunState, now: datetime) -> Line:
 def _last_confirmed(state: s.RunState, now: datetime) -> Line:
     effect = state.last_confirmed
     if effect is None:
-        code = "none_confirmed" if state.effects else "none_sent"
+        undone = any(x.status is s.EffectStatus.COMPENSATED for x in state.effects.values())
+        code = "all_undone" if undone else "none_confirmed" if state.effects else "none_sent"
         return Line(key="last_confirmed", mark=Mark.NONE, code=code)
     return Line(key="last_confirmed", mark=Mark.OK, code="confirmed", effect=effect)
 
@@ -82,9 +83,15 @@ def _last_confirmed(state: s.RunState, now: datetime) -> Line:
 def _pending(state: s.RunState, now: datetime) -> Line:
     unknown = [e for e in state.open_effects if e.status is s.EffectStatus.UNKNOWN]
     flying = [e for e in state.open_effects if e.status is s.EffectStatus.IN_FLIGHT]
-    planned = 0 if state.state in s.TERMINAL else len(state.remaining) - len(state.open_effects)
-    mark = Mark.UNKNOWN if unknown else Mark.ATTENTION if flying else Mark.OK if planned else Mark.NONE
-    numbers = {"unknown": len(unknown), "in_flight": len(flying), "planned": max(planned, 0)}
+    left = () if state.state in s.TERMINAL else state.remaining
+    waits = sum(step.wait is not None for step in left)
+    planned = len(left) - waits - len(state.open_effects) if left else 0
+    mark = (
+        Mark.UNKNOWN if unknown else Mark.ATTENTION if flying else Mark.OK if planned or waits else Mark.NONE
+    )
+    numbers = {
+        "unknown": len(unknown), "in_flight": len(flying), "planned": max(planned, 0), "waits": waits,
+    }  # fmt: skip
     ids = tuple(f"E-{e.number}" for e in (*unknown, *flying))
     return Line(key="pending", mark=mark, code="counts", numbers=numbers, subjects=ids)
 

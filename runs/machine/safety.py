@@ -317,6 +317,7 @@ def _for_human(state: s.RunState) -> SafeAction:
         )  # fmt: skip
     if disputed := _disputed(state):
         return msgspec.structs.replace(disputed, reason=reason.code, decisions=decisions)
+    right = "cancel_runs" if decisions == (Decision.END,) else "operate_runs"
     return SafeAction(
-        action=Action.DECIDE, right="operate_runs", rule="NSA-8", reason=reason.code, decisions=decisions
+        action=Action.DECIDE, right=right, rule="NSA-8", reason=reason.code, decisions=decisions
     )

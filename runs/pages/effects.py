@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,18 +13,25 @@ from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.events import Inherited
-from runs.pages import stated, words
+from runs.pages import stated, undo, words
 from runs.pages.values import flat
 
 Row = dict[str, Any]
 Times = Mapping[int, datetime]  #: seq of an event -> its time
-_ORDER = ("unknown", "in_flight", "planned", "confirmed", "not_executed")
+_ORDER = ("unknown", "in_flight", "planned", "confirmed", "compensated", "not_executed")
 
 
-def rows(state: s.RunState, mine: frozenset[Right], times: Times) -> list[Row]:
-    """The `effects` of parts/effects.html: unknown first, then in flight, planned, confirmed (newest first)."""
-    sent = [row(state, effect, mine, times) for effect in state.effects.values()]
-    planned = [] if state.state in s.TERMINAL else _planned(state)
+def rows(
+    state: s.RunState, mine: frozenset[Right], times: Times, *, seen: Container[str] = frozenset()
+) -> list[Row]:
+    """The `effects` of parts/effects.html: unknown first, then in flight, planned, confirmed (newest first).
+
+    `seen` has the other runs that the reader may see: only those are linked to.
+    """
+    sent = [
+        row(state, effect, mine, times) | _undoing(state, effect, seen) for effect in state.effects.values()
+    ]
+    planned = [] if state.state in s.TERMINAL else _planned(state, seen)
     sent += [_inherited(done, -place) for place, done in enumerate(state.inherited, 1)]
     order = {name: place for place, name in enumerate(_ORDER)}
     return sorted([*sent, *planned], key=lambda r: (order[r["state"]], -r["number"], r["id"]))
@@ -33,8 +40,31 @@ def rows(state: s.RunState, mine: frozenset[Right], times: Times) -> list[Row]:
 def summary(found: list[Row]) -> str:
     """How many there are of each kind."""
     count = {name: sum(r["state"] == name for r in found) for name in _ORDER}
-    text = _("%(unknown)d unknown · %(in_flight)d in flight · %(planned)d planned · %(confirmed)d confirmed")
-    return text % count
+    text = (
+        _("%(unknown)d unknown · %(in_flight)d in flight · %(planned)d planned · %(confirmed)d confirmed")
+        % count
+    )
+    if not count["compensated"]:
+        return text
+    return _("%(counts)s · %(number)d undone") % {"counts": text, "number": count["compensated"]}
+
+
+def _undoing(state: s.RunState, effect: s.Effect, seen: Container[str]) -> Row:
+    """What the effect undoes, and what undid it."""
+    found: Row = {}
+    if effect.undoes:
+        found["undoes"] = _other(state, effect.undoes, seen)
+    if effect.compensated_by:
+        found["undone_by"] = _other(state, effect.compensated_by, seen)
+    return found
+
+
+def _other(state: s.RunState, other: s.Undoes, seen: Container[str]) -> Row:
+    """An effect here or in another run, with its address where the reader may see it."""
+    place = f"#effect-E-{other.effect}"
+    if other.run != state.identity.run:
+        place = f"{reverse('run', args=[other.run])}{place}" if other.run in seen else ""
+    return {"text": undo.effect_of(state, other), "url": place}
 
 
 def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Times) -> Row:
@@ -143,15 +173,18 @@ def _inherited(done: Inherited, number: int) -> Row:
     }
 
 
-def _planned(state: s.RunState) -> list[Row]:
+def _planned(state: s.RunState, seen: Container[str]) -> list[Row]:
     open_steps = {effect.step for effect in state.open_effects}
     voided = state.plan is None or state.plan.voided_seq is not None
-    steps = [] if voided else [step for step in state.remaining if step.name not in open_steps]
-    return [_planned_row(step, -place) for place, step in enumerate(steps, 1)]
+    left = [] if voided else [step for step in state.remaining if step.name not in open_steps]
+    steps = [step for step in left if step.wait is None]
+    return [_planned_row(state, step, -place, seen) for place, step in enumerate(steps, 1)]
 
 
-def _planned_row(step: s.PlanStep, number: int) -> Row:
+def _planned_row(state: s.RunState, step: s.PlanStep, number: int, seen: Container[str]) -> Row:
+    undoes = {"undoes": _other(state, step.undoes, seen)} if step.undoes else {}
     return {
+        **undoes,
         "id": "–",
         "number": number,
         "title": step.title,

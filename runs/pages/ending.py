@@ -54,4 +54,22 @@ def asked(log: Iterable[e.Recorded], state: s.RunState) -> str:
         if found.event.note
         else _("%(name)s asked for the end of this run at %(at)s.") % facts
     )
-    return " ".join(filter(None, (said, waits(state) or _("A worker ends it now."))))
+    if found.event.undo:
+        said = _("%(said)s What it did and can be undone is undone first.") % {"said": said}
+    return " ".join(filter(None, (said, waits(state) or _on_the_way(state))))
+
+
+def _on_the_way(state: s.RunState) -> str:
+    """What stands between the run and its end, where nothing is in flight or unknown."""
+    if state.open_children:
+        runs = words.joined([x.run for x in state.open_children])
+        return _("It waits until %(runs)s has ended.") % {"runs": runs}
+    match state.state:
+        case s.State.WAITING_APPROVAL if state.undoing:
+            return _("The plan for that waits for approval.")
+        case s.State.NEEDS_HUMAN:
+            return _("A person has to decide first.") if state.undoing else _("A worker ends it now.")
+        case _ if state.undo_requested:
+            return _("A worker does that now.")
+        case _:
+            return _("A worker ends it now.")

@@ -99,6 +99,7 @@ def _last_confirmed(state: s.RunState, line: Line, action: Shown) -> Shown:
 NOTHING: dict[str, Callable[[], str]] = {
     "none_sent": lambda: _("None. No effect was ever sent."),
     "none_confirmed": lambda: _("None. No effect was confirmed."),
+    "all_undone": lambda: _("None stands: what was done was undone."),
 }
 
 
@@ -106,11 +107,16 @@ def _pending(state: s.RunState, line: Line, action: Shown) -> Shown:
     if line.mark == "none":
         return {"text": _("None. Nothing is planned, in flight or unknown.")}
     open_ = [words.effect_title(state.effects[int(x[2:])]) for x in line.subjects]
-    planned = [
-        step.title for step in state.remaining if state.standing(step.system, step.operation_id) is None
-    ]
     text = _("%(unknown)d unknown · %(in_flight)d in flight · %(planned)d planned, not sent") % line.numbers
-    titles = [_("planned: %(title)s") % {"title": title} for title in planned]
+    if line.numbers["waits"]:
+        waits = ngettext("%(waits)d wait", "%(waits)d waits", line.numbers["waits"]) % line.numbers
+        text = _("%(counts)s · %(waits)s") % {"counts": text, "waits": waits}
+    titles = [
+        (_("planned: %(title)s") if step.wait is None else _("to wait for: %(title)s"))
+        % {"title": step.title}
+        for step in state.remaining
+        if step.wait is not None or state.standing(step.system, step.operation_id) is None
+    ]
     return {"text": text, "details": [*open_, *(titles if state.state not in s.TERMINAL else [])]}
 
 

@@ -35,12 +35,29 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     }
     if action.right is not None and Right(action.right) in mine:
         found |= {"url": address(state.identity.run, action), "label": label(action)}
+    if (name := awaited(state)) and Right.OPERATE_RUNS in mine:
+        found |= {
+            "url": answer_address(state.identity.run),
+            "label": _("Give the answer “%(name)s”") % {"name": name},
+        }
     if state.successor:
         successor = {"run": state.successor}
         found |= {"url": reverse("run", args=[state.successor]), "label": _("Open %(run)s") % successor}
     if Right.CANCEL_RUNS in mine and allows(state.state, CancelRequested) and not state.cancel_requested:
         found["other_url"] = reverse("run-stop", args=[state.identity.run])
     return found
+
+
+def awaited(state: s.RunState) -> str:
+    """The name of the answer that a waiting run waits for; empty where it waits for none."""
+    wait = state.wait if state.state is s.State.WAITING else None
+    came = wait and any(x.name == wait.signal and not x.taken_by for x in state.signals)
+    return wait.signal if wait and wait.kind is WaitKind.SIGNAL and not came else ""
+
+
+def answer_address(run: str) -> str:
+    """Where an answer is given."""
+    return reverse("run-answer", args=[run])
 
 
 def not_safe(action: SafeAction) -> list[str]:
@@ -134,10 +151,17 @@ def _settle(state: s.RunState, action: SafeAction) -> Sentences:
 
 
 def _review(state: s.RunState, action: SafeAction) -> Sentences:
-    do = _("Review plan v%(plan)d: approve it, reject it or ask for changes.") % {"plan": action.plan}
+    do = _review_what(state, action)
     until = words.clock(action.until) if action.until else ""
     why = " ".join(filter(None, (lost_before(state), changes_sentence(state))))
     return do, why, _("The request expires at %(at)s.") % {"at": until}
+
+
+def _review_what(state: s.RunState, action: SafeAction) -> str:
+    facts = {"plan": action.plan}
+    if state.undoing:
+        return _("Review plan v%(plan)d, which undoes what the run did: approve it or reject it.") % facts
+    return _("Review plan v%(plan)d: approve it, reject it or ask for changes.") % facts
 
 
 def lost_before(state: s.RunState) -> str:
@@ -153,7 +177,9 @@ def lost_before(state: s.RunState) -> str:
 
 def changes_sentence(state: s.RunState) -> str:
     """How many changes the plan makes and how many of them cannot be undone."""
-    steps = state.remaining
+    steps = [step for step in state.remaining if step.wait is None]
+    if state.undoing:
+        return _undoing_sentence(state, len(steps))
     hard = sum(not step.reversible for step in steps)
     facts = {"number": len(steps), "hard": hard}
     text = ngettext(
@@ -161,7 +187,25 @@ def changes_sentence(state: s.RunState) -> str:
         "The plan makes %(number)d changes outside; %(hard)d of them cannot be undone.",
         len(steps),
     )
-    return text % facts
+    return " ".join(filter(None, (text % facts, _starts_sentence(state))))
+
+
+def _undoing_sentence(state: s.RunState, number: int) -> str:
+    text = ngettext(
+        "The end of the run was asked for; the plan undoes %(number)d effect.",
+        "The end of the run was asked for; the plan undoes %(number)d effects, the latest first.",
+        number,
+    )
+    return text % {"number": number}
+
+
+def _starts_sentence(state: s.RunState) -> str:
+    """How many runs the rest of the plan starts; empty where it starts none."""
+    number = sum(len(step.wait.children) for step in state.remaining if step.wait and not state.waited(step))
+    if not number:
+        return ""
+    text = ngettext("It starts %(number)d run.", "It starts %(number)d runs.", number)
+    return text % {"number": number}
 
 
 def _renew(state: s.RunState, action: SafeAction) -> Sentences:
@@ -185,7 +229,8 @@ def why_not_open(state: s.RunState) -> str:
 def _decide(state: s.RunState, action: SafeAction) -> Sentences:
     names = [str(words.DECISIONS[d.value][0]) for d in action.decisions]
     do = _("Decide how the run goes on: %(decisions)s.") % {"decisions": words.joined(names)}
-    return do, " ".join(words.reason_with_evidence(r) for r in state.reasons), ""
+    why = " ".join(words.reason_with_evidence(r) for r in state.reasons)
+    return do, why, _("The run is being ended, and does not go on towards its goal.") if state.undoing else ""
 
 
 def _find(state: s.RunState, action: SafeAction) -> Sentences:
@@ -219,33 +264,57 @@ def _wait(state: s.RunState, action: SafeAction) -> Sentences:
     if wait is None or wait.kind is WaitKind.TIMER:
         return _("Wait until %(at)s.") % {"at": until}, _("The plan says so. Nothing is held meanwhile."), ""
     if wait.kind is WaitKind.CHILDREN:
-        names = words.joined([c.run for c in state.open_children if c.step == wait.step])
-        return (
-            _("Wait: the run goes on when %(runs)s has ended.") % {"runs": names},
-            _("It started them."),
-            "",
-        )
+        return _wait_for_runs(state, wait.step)
     do = _("Wait for the answer “%(signal)s”, or give it.") % {"signal": wait.signal}
     why = _("The plan waits for it since %(at)s.") % {"at": words.moment(wait.began_at)}
     return do, why, _("If none comes by %(at)s, a person is asked.") % {"at": until} if until else ""
 
 
+#: Runs that a sentence names; the section below has all of them.
+_NAMED = 3
+
+
+def _wait_for_runs(state: s.RunState, step: str) -> Sentences:
+    runs = [c.run for c in state.open_children if state.cancel_requested or c.step == step]
+    facts = {"runs": words.joined(runs[:_NAMED]), "more": len(runs) - _NAMED}
+    if len(runs) > _NAMED:
+        facts["runs"] = _("%(runs)s and %(more)d more") % facts
+    if state.cancel_requested:
+        do = _("Wait: the run ends when %(runs)s has ended.") % facts
+        return do, _("The end of this run was asked for, and that reaches the runs that it started."), ""
+    why = ngettext(
+        "A step started it and waits for its end. Nothing is held meanwhile.",
+        "A step started them and waits until all have ended. Nothing is held meanwhile.",
+        len(runs),
+    )
+    return _("Wait: the run goes on when %(runs)s has ended.") % facts, why, ""
+
+
 def _undo(state: s.RunState, action: SafeAction) -> Sentences:
     do = _("Nothing to do: a worker undoes what the run did, the latest first.")
     until = words.clock(action.until) if action.until else ""
+    left = sum(1 for step in state.remaining if step.undoes)
+    why = ngettext(
+        "The end of the run was asked for; %(number)d effect is still to be undone.",
+        "The end of the run was asked for; %(number)d effects are still to be undone.",
+        left,
+    )
     return (
         do,
-        _("The end of the run was asked for."),
+        why % {"number": left},
         _("It is tried again at %(at)s.") % {"at": until} if until else "",
     )
 
 
 def _finish(state: s.RunState, action: SafeAction) -> Sentences:
-    return (
-        _("Nothing to do: a worker ends the run."),
-        _("Its end was asked for, and nothing is in flight or unknown."),
-        "",
-    )
+    why = _("Its end was asked for, and nothing is in flight or unknown.")
+    if state.undo_requested:
+        do = _(
+            "Nothing to do: a worker plans how what the run did is undone, and ends it where nothing can be."
+        )
+        until = words.clock(action.until) if action.until else ""
+        return do, why, _("It is tried again at %(at)s.") % {"at": until} if until else ""
+    return _("Nothing to do: a worker ends the run."), why, ""
 
 
 def _over(state: s.RunState, action: SafeAction) -> Sentences:

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import plans
+from runs.pages import plans, waiting_steps
 from runs.pages.reviewing import latest_request
 from runs.pages.run_page import Reader, heading
 from runs.pages.values import flat
@@ -29,11 +29,18 @@ def context(
         "bases": [_base(state, p, plan, base) for p in state.plans if p.version < plan.version],
         "steps": plans.steps(state, plan, base),
         "base_label": plans.label(base),
-        "arguments": [{"step": step.title, "arguments": flat(step.arguments)} for step in document.steps],
+        "arguments": [_arguments(step) for step in document.steps],
         "assumptions": [a.text for a in document.assumptions],
         "promises": [p.text for p in document.promises],
         "claim": plan.claim or None,
     }
+
+
+def _arguments(step: s.PlanStep) -> Context:
+    """Every argument of a step; of one that waits, what it waits for and the runs that it starts."""
+    if step.wait is not None:
+        return {"waiting": waiting_steps.row(step, step.wait)}
+    return {"step": step.title, "arguments": flat(step.arguments)}
 
 
 def _plan(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> Context:

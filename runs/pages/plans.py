@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.machine import state as s
-from runs.pages import words
+from runs.pages import undo, waiting_steps, words
 from runs.pages.values import flat
 
 Row = dict[str, Any]
@@ -40,19 +40,38 @@ def steps(state: s.RunState, plan: s.PlanVersion, base: s.PlanVersion | None) ->
         return rows
     names = {step.name for step in plan.plan.steps}
     gone = [step for name, step in old.items() if name not in names]
-    return rows + [{**_facts("–", step), "change": "removed", "diffs": []} for step in gone]
+    return rows + [{**_facts(state, "–", step), "change": "removed", "diffs": []} for step in gone]
 
 
 def _step(
     state: s.RunState, plan: s.PlanVersion, number: int, step: s.PlanStep, old: s.PlanStep | None
 ) -> Row:
     diffs = differences(old.arguments, step.arguments) if old else []
-    change = "added" if old is None else "changed" if diffs or old.tool != step.tool else "same"
-    return {**_facts(str(number), step), "change": change, "diffs": diffs, **_became(state, plan, step)}
-
-
-def _facts(number: str, step: s.PlanStep) -> Row:
+    change = "added" if old is None else "changed" if diffs or _other_kind(old, step) else "same"
     return {
+        **_facts(state, str(number), step),
+        "change": change,
+        "diffs": diffs,
+        **_became(state, plan, step),
+    }
+
+
+def _other_kind(old: s.PlanStep, step: s.PlanStep) -> bool:
+    """Whether a step of the same name does something else now: with another tool, for another effect, or by waiting."""
+    return (old.tool, old.undoes, old.wait is None) != (step.tool, step.undoes, step.wait is None)
+
+
+def _facts(state: s.RunState, number: str, step: s.PlanStep) -> Row:
+    if step.wait is not None:
+        return {
+            "number": number,
+            "title": waiting_steps.what_for(step.wait),
+            "waits": True,
+            "writes": False,
+            "reversible": None,
+        }
+    return {
+        "undoes": undo.undone_of(state, step.undoes) if step.undoes else "",
         "number": number,
         "title": step.title,
         "tool": step.tool,
@@ -72,10 +91,21 @@ def differences(before: str, after: str) -> list[Row]:
 
 
 def _became(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Row:
-    effect = next((e for e in state.effects.values() if e.step == step.name), None)
+    if step.wait is not None:
+        return {"state_note": _waited(state, step)} if plan is state.plan else {}
+    effect = next((e for e in reversed(tuple(state.effects.values())) if e.step == step.name), None)
     if effect is None or (plan is not state.plan and effect.plan_version != plan.version):
         return {"state": "planned" if plan is state.plan and plan.voided_seq is None else ""}
     return {"state": effect.status.value, "state_note": f"E-{effect.number}"}
+
+
+def _waited(state: s.RunState, step: s.PlanStep) -> str:
+    known = state.waits.get(step.name)
+    if step.name in state.done:
+        return _("over")
+    if known is None or known.ended_seq is not None:
+        return ""
+    return _("waits since %(at)s") % {"at": words.moment(known.began_at)}
 
 
 def difference_sentence(rows: list[Row]) -> str:

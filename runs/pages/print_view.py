@@ -39,6 +39,8 @@ def _lines(page: Context, state: s.RunState) -> Iterator[str]:
     }  # fmt: skip
     if old := page.get("predecessor"):
         yield _("Successor of %(run)s") % old
+    if parent := page.get("parent"):
+        yield _("Started by %(run)s for its step %(step)s") % parent
     yield ""
     yield _("Next safe action: %(do)s") % page["next"]
     yield _("Why: %(why)s") % page["next"]
@@ -50,6 +52,7 @@ def _lines(page: Context, state: s.RunState) -> Iterator[str]:
         yield from (f"   {quote['by']}: “{quote['text']}”" for quote in line.get("quotes", ()))
         yield from (f"   {detail}" for detail in line.get("details", ()))
     yield from _doubt(page)
+    yield from _relatives(page)
     yield ""
     yield _("Printed by %(by)s at %(at)s from version %(seq)s. Newer: %(url)s") % {
         "by": printed["by"], "at": stamp(printed["at"]), "seq": run["seq"], "url": printed["url"],
@@ -61,6 +64,19 @@ def _doubt(page: Context) -> Iterator[str]:
         yield ""
         yield _("In doubt: %(id)s %(title)s, %(system)s, operation %(operation_id)s, key %(key)s") % effect
         yield from (f"   {row['path']} = {row['value']}" for row in effect["arguments"])
+
+
+def _relatives(page: Context) -> Iterator[str]:
+    """What is waited for, the runs that were started, and what stands of a run that ended before its goal."""
+    for wait in page["waits"]:
+        if not wait["ended_at"]:
+            facts = {**wait, "since": stamp(wait["since"])}
+            yield _("Waits for %(what)s since %(since)s (step %(step)s). %(note)s") % facts
+    for child in page["children"]:
+        yield _("Started %(id)s (%(agent)s): %(goal)s") % child + (
+            f" [{child['ended']}]" if child["ended"] else ""
+        )
+    yield from (_("Still stands: %(what)s") % {"what": what} for what in page["left"])
 
 
 def stamp(moment: datetime) -> str:

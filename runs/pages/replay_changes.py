@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from runs.machine import state as s
 from runs.pages import stated, words
+from runs.pages.relatives import what_for
 
 Line = dict[str, Any]
 
@@ -42,7 +43,8 @@ def _run(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
         facts = {"was": before.identity.agent_version, "now": version}
         yield _line("changed", _("Version of the agent: %(was)s → %(now)s") % facts)
     if after.cancel_requested and not (before and before.cancel_requested):
-        yield _line("added", _("The run’s end was asked for."))
+        undo = _("The run’s end was asked for, and that what it did is undone.")
+        yield _line("added", undo if after.undo_requested else _("The run’s end was asked for."))
     if after.successor and not (before and before.successor):
         yield _line("added", _("Successor: %(run)s") % {"run": after.successor})
 
@@ -155,6 +157,52 @@ def _artifacts(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
             yield _line("added", f"A-{number}: {kept.name}")
 
 
+def _waits(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
+    known = before.waits if before else {}
+    for step, wait in after.waits.items():
+        old = known.get(step)
+        facts = {
+            "step": step,
+            "what": what_for(wait),
+            "until": words.moment(wait.until) if wait.until else "–",
+        }
+        if old is None or old.began_seq != wait.began_seq:
+            yield _line("added", _("Step %(step)s waits for %(what)s") % facts)
+        elif old.ended_seq is None and wait.ended_seq is not None:
+            yield _line("removed", _("Step %(step)s has what it waited for: %(what)s") % facts)
+        elif old.until != wait.until:
+            yield _line("changed", _("Step %(step)s waits until %(until)s") % facts)
+
+
+def _signals(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
+    known = {x.id: x for x in before.signals} if before else {}
+    for signal in after.signals:
+        old, facts = known.get(signal.id), {"name": signal.name, "step": signal.taken_by}
+        if old is None:
+            yield _line("added", _("Answer “%(name)s”") % facts)
+        elif signal.taken_by and not old.taken_by:
+            yield _line("changed", _("Answer “%(name)s” is taken by step %(step)s") % facts)
+
+
+def _children(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
+    known = before.children if before else {}
+    for first, child in after.children.items():
+        old, facts = known.get(first), {"run": child.run, "was": first}
+        if old is None:
+            yield _line("added", _("Started %(run)s") % facts)
+        elif old.run != child.run:
+            yield _line("changed", _("%(was)s goes on as %(run)s") % {**facts, "was": old.run})
+        elif old.open and not child.open:
+            yield _moved("run", child.run, None, child.ended)
+
+
+def _undone(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
+    """What of other runs it undid."""
+    for gone in after.undone[len(before.undone) if before else 0 :]:
+        facts = {"effect": f"E-{gone.effect}", "run": gone.run}
+        yield _line("removed", _("%(effect)s of %(run)s stands no more") % facts)
+
+
 def _tries(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
     was = before.retry_at if before else None
     if after.retry_at and after.retry_at != was:
@@ -167,5 +215,5 @@ def _tries(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
 
 _PARTS: tuple[Callable[[s.RunState | None, s.RunState], Iterator[Line]], ...] = (
     _run, _reasons, _effects, _plans, _requests, _steps, _obligations, _goal, _constraints, _observations,
-    _artifacts, _tries,
+    _artifacts, _waits, _signals, _children, _undone, _tries,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import timeline, words
+from runs.pages import relatives, timeline, words
 from runs.pages.replay_changes import changes
 from runs.pages.values import indented
 from runs.replay import Replay, Step
@@ -124,9 +124,27 @@ def _named(state: s.RunState) -> list[tuple[str, str]]:
         (_("Open obligations"), ", ".join(f"B-{o.number}" for o in state.open_obligations)),
         (_("Observations"), str(len(state.observations))),
         (_("Reasons"), "; ".join(words.reason(r) for r in state.reasons)),
-        (_("End asked for"), _("yes") if state.cancel_requested else ""),
+        (_("End asked for"), _ended(state)),
+        (
+            _("Waits for"),
+            relatives.what_for(state.wait) if state.wait and state.state is s.State.WAITING else "",
+        ),
+        (_("Answers"), _answers(state)),
+        (_("Runs it started"), ", ".join(f"{x.run} {x.ended}".strip() for x in state.children.values())),
+        (_("Started by"), state.identity.parent),
         (_("Successor"), state.successor),
     ]
+
+
+def _ended(state: s.RunState) -> str:
+    if not state.cancel_requested:
+        return ""
+    return _("yes, and that what it did is undone") if state.undo_requested else _("yes")
+
+
+def _answers(state: s.RunState) -> str:
+    """Each answer by name, with the step that took it."""
+    return ", ".join(f"{x.name} → {x.taken_by or '–'}" for x in state.signals)
 
 
 def _plan(state: s.RunState) -> str:

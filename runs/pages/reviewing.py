@@ -13,7 +13,7 @@ from runs.agents import Agent
 from runs.machine import state as s
 from runs.machine.canonical import idempotency_key
 from runs.models import Run
-from runs.pages import next_action, plans, words
+from runs.pages import next_action, plans, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks
 from runs.pages.requests import verdict
 from runs.pages.run_page import Reader, heading
@@ -36,7 +36,8 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "conditions": request.conditions_digest if request else "",
         "blocked": blocked(made),
         "phrase": phrase(state, plan),
-        **_texts(request, len(covered(state, plan))),
+        "undo": plan.plan.undo,
+        **_texts(request, plan, _effects(covered(state, plan))),
         "values": {},
         "errors": [],
     }
@@ -101,7 +102,9 @@ def left_out(state: s.RunState, plan: s.PlanVersion) -> list[Context]:
 
 
 def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
-    """One change with every argument as it will be sent, and its key."""
+    """One change with every argument as it will be sent, and its key; or a wait, which sends nothing."""
+    if step.wait is not None:
+        return waiting_steps.row(step, step.wait)
     run, round_ = state.identity.run, state.round_of(step)
     key = idempotency_key(run_id=run, step=step.name, arguments=step.arguments, round_=round_)
     again = any(effect.key == key for effect in state.effects.values())
@@ -119,6 +122,7 @@ def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
         "key_note": note,
         "expects": [_expected(state, rest) for rest in step.rests_on],
         "if_fails": _("The run stops and is handed to a person."),
+        "undoes": undo.undone_of(state, step.undoes) if step.undoes else "",
     }
 
 
@@ -134,9 +138,14 @@ def _expected(state: s.RunState, rest: s.PlanRest) -> Context:
 
 def summary(state: s.RunState, plan: s.PlanVersion, *, mine: bool) -> str:
     """How many changes approving allows and how many of them cannot be undone; `mine`: the reader may approve."""
-    steps = covered(state, plan)
+    steps = [step for step in covered(state, plan) if step.wait is None]
+    runs = waiting_steps.starts(covered(state, plan))
+    if not steps:
+        return waiting_steps.nothing_but(runs)
+    first = " ".join(filter(None, (_allows(len(steps), mine=mine) % {"number": len(steps)}, runs)))
+    if plan.plan.undo:
+        return _("%(changes)s They undo what the run did, the latest first.") % {"changes": first}
     hard = sum(not step.reversible for step in steps)
-    first = _allows(len(steps), mine=mine) % {"number": len(steps)}
     if not hard:
         return _("%(changes)s All of them can be undone.") % {"changes": first}
     second = ngettext("%(hard)d of them cannot be undone.", "%(hard)d of them cannot be undone.", hard)
@@ -207,7 +216,11 @@ def given(request: s.Request | None) -> str | None:
     return _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.") % facts
 
 
-def _texts(request: s.Request | None, number: int) -> Context:
+def _effects(steps: Sequence[s.PlanStep]) -> int:
+    return sum(step.wait is None for step in steps)
+
+
+def _texts(request: s.Request | None, plan: s.PlanVersion, number: int) -> Context:
     facts = {
         "number": number,
         "until": words.clock(request.expires_at) if request else "",
@@ -218,12 +231,20 @@ def _texts(request: s.Request | None, number: int) -> Context:
         number,
     )
     return {
-        "approve_text": approve % facts,
-        "reject_text": _("Reject. The run goes to “Needs a person”. Nothing is cancelled or undone."),
+        "approve_text": approve % facts if number else _("Approve this plan, once, until %(until)s.") % facts,
+        "reject_text": _reject_text(plan),
         "ask_text": _(
             "Ask for changes. The agent gets your text and makes another version, or hands the run to a person."
         ),
     }
+
+
+def _reject_text(plan: s.PlanVersion) -> str:
+    if plan.plan.undo:
+        return _(
+            "Reject. Nothing is undone by this plan. A person decides whether another is made or the run ends as it is."
+        )
+    return _("Reject. The run goes to “Needs a person”. Nothing is cancelled or undone.")
 
 
 def _may(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:

@@ -23,6 +23,7 @@ from runs.pages import (
     next_action,
     parts,
     plans,
+    relatives,
     requests,
     timeline,
     who,
@@ -68,7 +69,7 @@ def heading(run: Run, state: s.RunState) -> Context:
 
 
 def _state_note(state: s.RunState) -> str:
-    ended = _("Its end was asked for.") if state.cancel_requested and state.state not in s.TERMINAL else ""
+    ended = _ended_note(state)
     hard = sum(not effect.terms.reversible for effect in state.open_effects)
     if hard:
         text = ngettext(
@@ -78,6 +79,14 @@ def _state_note(state: s.RunState) -> str:
         )
         return " ".join(filter(None, (text % {"number": hard}, ended)))
     return ended
+
+
+def _ended_note(state: s.RunState) -> str:
+    if not state.cancel_requested or state.state in s.TERMINAL:
+        return ""
+    if state.undo_requested:
+        return _("Its end was asked for, and that what it did is undone.")
+    return _("Its end was asked for.")
 
 
 def _why_stopped(state: s.RunState) -> str:
@@ -94,8 +103,11 @@ def context(
     *,
     older: int | None,
     saw: int | None,
+    known: relatives.Known | None = None,
 ) -> Context:
-    """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen."""
+    """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen; `known`
+    has the relatives that the reader may see.
+    """
     events_url = reverse("run-events", args=[run.pk])
     action = {
         **next_action.shown(state, reader.mine),
@@ -104,7 +116,8 @@ def context(
         **workers.told(state),
     }
     times = {r.seq: r.at for r in log}
-    ledger = effects.rows(state, reader.mine, times)
+    known = known or {}
+    ledger = effects.rows(state, reader.mine, times, seen=known)
     return {
         "run": heading(run, state),
         "inbox_url": reverse("inbox"),
@@ -118,6 +131,7 @@ def context(
         **plans.shown(state, may_review=_may_review(state, reader)),
         "effects": ledger,
         "effects_summary": effects.summary(ledger),
+        **relatives.context(state, known, reader.mine, times),
         **_timeline(log, events_url, older, saw),
         "observations": parts.observations(state, reader.now),
         "constraints": parts.constraints(state),

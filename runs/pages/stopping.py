@@ -15,12 +15,12 @@ from runs.machine.events import CancelRequested
 from runs.machine.safety import decisions_of
 from runs.machine.transitions import Decision, allows
 from runs.models import Run
-from runs.pages import ending, next_action, words
+from runs.pages import deciding, ending, next_action, undo, words
 from runs.pages.run_page import Reader, heading
 from runs.pages.who import why_not
 
 Context = dict[str, Any]
-DECIDABLE = (Decision.RESUME, Decision.RETRY, Decision.REPLAN, Decision.RESTART)
+DECIDABLE = (Decision.RESUME, Decision.RETRY, Decision.REPLAN, Decision.RESTART, Decision.END)
 
 
 def stop(run: Run, state: s.RunState, reader: Reader) -> Context:
@@ -30,6 +30,7 @@ def stop(run: Run, state: s.RunState, reader: Reader) -> Context:
         "does": _does(state),
         "does_not": _does_not(state),
         "waits": _waits(state),
+        "undo": _undo(run, state),
         "already": _already(state),
         **may("may_cancel", Right.CANCEL_RUNS, reader),
         "values": {},
@@ -44,10 +45,31 @@ def may(name: str, right: Right, reader: Reader) -> Context:
     return {name: False, "why_not": why_not(reader.person, right, reader.holders[right])}
 
 
+def _undo(run: Run, state: s.RunState) -> Context | None:
+    """The other choice: what would be undone, in which order, and what stays all the same. None: there is nothing."""
+    agent = undo.code_of(run)
+    if not undo.offered(state, agent):
+        return None
+    return {
+        "undone": undo.undone(state, agent),
+        "in_doubt": undo.in_doubt(state, agent),
+        "stays": undo.not_undone(state, agent),
+        "children": bool(state.open_children),
+    }
+
+
 def _does(state: s.RunState) -> list[str]:
     found = [_("No new effect starts.")]
-    steps = [step for step in state.remaining if not state.stands(step)]
+    steps = [step for step in state.remaining if step.wait is None and not state.stands(step)]
     found += [_("Not sent any more: %(title)s.") % {"title": words.inside(step.title)} for step in steps]
+    waits = [step for step in state.remaining if step.wait is not None]
+    found += [
+        _("Not waited for any more: %(title)s.") % {"title": words.inside(step.title)} for step in waits
+    ]
+    text = _("Ends too, since this run started it: %(run)s (%(agent)s): %(goal)s")
+    found += [
+        text % {"run": x.run, "agent": x.agent, "goal": words.ended(x.goal)} for x in state.open_children
+    ]
     owed = len(state.open_obligations)
     if owed:
         text = ngettext(
@@ -71,7 +93,7 @@ def _doubtful(state: s.RunState) -> list[str]:
 
 
 def _confirmed(state: s.RunState) -> list[str]:
-    done = [e for e in state.effects.values() if e.status is s.EffectStatus.CONFIRMED]
+    done = [e for e in state.effects.values() if e.status is s.EffectStatus.CONFIRMED and not e.undoes]
     if not done:
         return []
     text = ngettext(
@@ -89,13 +111,16 @@ def _inherited(state: s.RunState) -> list[str]:
 
 
 def _waits(state: s.RunState) -> str:
-    if not state.open_effects:
-        return ""
-    facts = {"effects": ending.open_names(state)}
-    return (
-        _("The run does not end before %(effects)s is settled. It stays open until then and ends by itself.")
-        % facts
-    )
+    said = []
+    if state.open_effects:
+        text = _(
+            "The run does not end before %(effects)s is settled. It stays open until then and ends by itself."
+        )
+        said.append(text % {"effects": ending.open_names(state)})
+    if state.open_children:
+        text = _("The run does not end before %(runs)s has ended.")
+        said.append(text % {"runs": words.joined([x.run for x in state.open_children])})
+    return " ".join(said)
 
 
 def _already(state: s.RunState) -> str:
@@ -118,32 +143,33 @@ def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
     """All of runs/decide.html for a stopped run."""
     decisions = decisions_of(state)
     allowed = [d for d in decisions if d in DECIDABLE]
+    mine = [d for d in allowed if deciding.right_of(d) in reader.mine]
     stopped = state.state is s.State.NEEDS_HUMAN
     return {
         "run": heading(run, state),
         "title": _("How does this run go on?"),
         "why": [words.reason_with_evidence(r) for r in state.reasons],
-        "choices": [_choice(d) for d in allowed] if stopped else [],
+        "choices": [deciding.choice(d, state, reader) for d in allowed] if stopped else [],
         "nothing": _nothing(state, allowed),
         "stop": _stop(state) if stopped and Decision.CANCEL in decisions else None,
         "subject": subject(state),
         "commit": _("Record decision"),
-        **may("may_decide", Right.OPERATE_RUNS, reader),
+        **({"may_decide": True} if mine else may("may_decide", _first_right(allowed), reader)),
         "values": {},
         "errors": [],
     }
 
 
-def _choice(decision: Decision) -> Context:
-    name, does = words.DECISIONS[decision.value]
-    return {"value": decision.value, "title": name, "text": does}
+def _first_right(allowed: list[Decision]) -> Right:
+    return deciding.right_of(allowed[0]) if allowed else Right.OPERATE_RUNS
 
 
 def _stop(state: s.RunState) -> Context | None:
     """Cancelling as one of the choices: it has a page of its own, which says all that it does."""
     if state.cancel_requested:
         return None
-    return {**_choice(Decision.CANCEL), "url": reverse("run-stop", args=[state.identity.run])}
+    name, does = words.DECISIONS[Decision.CANCEL.value]
+    return {"title": name, "text": does, "url": reverse("run-stop", args=[state.identity.run])}
 
 
 def _nothing(state: s.RunState, allowed: list[Decision]) -> str:

@@ -50,7 +50,12 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _approve(state, person, holders)
     if action.action in (Action.RENEW, Action.DECIDE):
         url = next_action.address(run, action)
-        yield _line(next_action.label(action), url, Right.OPERATE_RUNS, person, holders)
+        yield _line(
+            next_action.label(action), url, Right(action.right or Right.OPERATE_RUNS), person, holders
+        )
+    if name := next_action.awaited(state):
+        label = _("Give the answer “%(name)s”") % {"name": name}
+        yield _line(label, next_action.answer_address(run), Right.OPERATE_RUNS, person, holders)
     if allows(state.state, CancelRequested) and not state.cancel_requested:
         url = reverse("run-stop", args=[run])
         line = _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)

@@ -9,14 +9,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from runs.access import RunNotFound, run_for
+from runs.access import RunNotFound, run_for, visible_runs
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.evolve import reduce
 from runs.models import Run
-from runs.pages import lineage, plan_page, plans, print_view, run_page, who
+from runs.pages import lineage, plan_page, plans, print_view, relatives, run_page, who
 from runs.queries import holders_of
 from runs.views.frame import Context, console_page, number, person_of, shell, show
 from runs.views.results import result_of
@@ -59,6 +59,12 @@ def predecessor(person: User, run: Run) -> Context | None:
         return lineage.before(old.pk, ())
 
 
+def known(person: User, state: s.RunState) -> dict[str, Run]:
+    """The runs that this one is related to and that the person may see, by id: one query, none where there are none."""
+    ids = relatives.related(state)
+    return {run.pk: run for run in visible_runs(person).filter(pk__in=ids)} if ids else {}
+
+
 def notices_of(run_id: str, seq: int) -> str:
     """Where a page about the run asks for news since that version."""
     return f"{reverse('run-notices', args=[run_id])}?seq={seq}"
@@ -77,7 +83,9 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         context = run_page.unreadable(found, str(error))
         return show(request, "runs/run.html", {**shell(request), **context})
     older, saw = number(request.GET.get("older")), number(request.GET.get("saw"))
-    context = run_page.context(found, page.log, page.state, page.reader, older=older, saw=saw)
+    context = run_page.context(
+        found, page.log, page.state, page.reader, older=older, saw=saw, known=known(person, page.state)
+    )
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
@@ -89,7 +97,9 @@ def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
     """The handoff to print; with `?format=text` as plain text."""
     person = person_of(request)
     page = opened(person, run_id)
-    whole = run_page.context(page.run, page.log, page.state, page.reader, older=None, saw=None)
+    whole = run_page.context(
+        page.run, page.log, page.state, page.reader, older=None, saw=None, known=known(person, page.state)
+    )
     url = request.build_absolute_uri(reverse("run", args=[run_id]))
     whole["predecessor"] = predecessor(person, page.run)
     context = print_view.context(whole, page.state, by=person.shown_name, at=page.reader.now, url=url)

@@ -138,4 +138,19 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("The end of the run was asked for."),
         _("No new effect starts. What is in flight or unknown is settled first; nothing done is undone."),
     ),
+    "cancel undo": lambda: (
+        _("The end of the run was asked for, and that what it did is undone."),
+        _(
+            "No new effect starts. What is in flight or unknown is settled first. Then a plan is made that undoes, and "
+            "reviewed like any other."
+        ),
+    ),
+    "end": lambda: (
+        _("The run was ended as it is."),
+        _("Nothing more is undone. What still stands is listed below."),
+    ),
+    "signal": lambda: (
+        _("Your answer was recorded."),
+        _("It is kept until a step waits for it. A worker goes on where one waits now."),
+    ),
 }

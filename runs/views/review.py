@@ -97,6 +97,10 @@ def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission:
     verdict, reason = request.POST.get("decision", ""), typed(request, "reason")
     if verdict not in (Verdict.APPROVE, Verdict.REJECT, Verdict.ASK):
         return _nothing_chosen()
+    if verdict == Verdict.ASK and plan.plan.undo:
+        return [
+            {"field": "decision", "message": str(actions.NothingToChange(page.state.state, "ChangesAsked"))}
+        ]
     if too_long := longer(reason, "reason"):
         return too_long
     if verdict != Verdict.APPROVE:

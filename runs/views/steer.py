@@ -32,6 +32,7 @@ from runs.views.refusals import Errors, FormWrong, Incompatible, Outdated, Refus
 from runs.views.results import to_run
 
 LEAST_REASON = 10
+STOPPING = {"cancel": False, "undo": True}  #: what a person chooses -> whether it undoes
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
@@ -49,7 +50,7 @@ class Form:
 @console_page
 @form_page
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Cancel the run: now, or as soon as what is in flight or unknown is settled."""
+    """End the run, at once or as soon as nothing is in flight: with what it did left, or undone where it can be."""
     return _serve(request, run_id, STOP)
 
 
@@ -129,10 +130,19 @@ def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status
 
 def _cancel(request: HttpRequest, page: Opened, submission: UUID) -> None:
     run_for(person_of(request), page.run.pk, Right.CANCEL_RUNS)
-    note = typed(request, "reason")
+    note, choice = typed(request, "reason"), request.POST.get("choice", "")
+    errors = (
+        []
+        if choice in STOPPING
+        else [{"field": "choice", "message": _("Choose what becomes of what was done.")}]
+    )
     if len(note) < LEAST_REASON:
-        raise FormWrong(_too_short("reason"))
-    actions.cancel_run(person=person_of(request), run_id=page.run.pk, note=note, submission=submission)
+        errors += _too_short("reason")
+    if errors:
+        raise FormWrong(errors)
+    actions.cancel_run(
+        person=person_of(request), run_id=page.run.pk, note=note, undo=STOPPING[choice], submission=submission
+    )
 
 
 def _too_short(field: str) -> Errors:
@@ -142,8 +152,8 @@ def _too_short(field: str) -> Errors:
 
 def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
     person = person_of(request)
-    run_for(person, page.run.pk, Right.OPERATE_RUNS)
     choice = request.POST.get("choice", "")
+    run_for(person, page.run.pk, Right.CANCEL_RUNS if choice == Decision.END.value else Right.OPERATE_RUNS)
     if choice not in [d.value for d in stopping.DECIDABLE]:
         raise FormWrong([{"field": "choice", "message": _("Choose how the run goes on.")}])
     if actions.repeated(submission, person, choice):
@@ -152,6 +162,8 @@ def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
     note = typed(request, "note")
     if choice == Decision.RESTART.value:
         actions.restart_run(person=person, run_id=page.run.pk, note=note, submission=submission)
+    elif choice == Decision.END.value:
+        actions.end_run(person=person, run_id=page.run.pk, note=note, submission=submission)
     else:
         decision = Decision(choice)
         actions.decide_run(

@@ -833,7 +833,170 @@ MOVE: Final[dict[str, Any]] = {
 }
 
 #: name -> (template, context)
+WAITS: Final[dict[str, Any]] = {
+    "waits": [
+        {
+            "step": "hear:approved",
+            "what": "the answer “approved”",
+            "since": ago(40),
+            "until": ago(-20),
+            "note": "It has not come yet.",
+        },
+        {
+            "step": OVERLONG,
+            "what": "a time",
+            "since": ago(90),
+            "ended_at": ago(60),
+            "note": "What it waited for came.",
+        },
+    ],
+    "answers": [
+        {
+            "name": "approved",
+            "payload": f'{{\n  "note": "{HOSTILE}"\n}}',
+            "by": "Kim",
+            "kind": "person",
+            "at": ago(3),
+            "note": "kept: no step has taken it",
+        }
+    ],
+    "children": [
+        {
+            "id": "run_8WQ4MZ2KDJ5RT7YB",
+            "url": "/runs/run_8WQ4MZ2KDJ5RT7YB/",
+            "name": "supplier 7",
+            "agent": "refunds",
+            "goal": HOSTILE,
+            "step": "delegate",
+            "budget": "120.00",
+            "state": "waiting",
+            "started_at": ago(50),
+            "ended": "",
+        },
+        {
+            "id": "run_1QZ4MZ2KDJ5RT7YB",
+            "url": "",
+            "name": OVERLONG,
+            "agent": "refunds",
+            "goal": OVERLONG,
+            "step": "delegate",
+            "budget": None,
+            "state": "",
+            "started_at": None,
+            "ended": "ended before its goal",
+        },
+    ],
+    "unlisted": 4,
+    "children_url": "#",
+    "parent": {"run": "run_0PA4MZ2KDJ5RT7YB", "url": "#", "step": OVERLONG},
+    "hears": True,
+    "answer_url": f"/runs/{RUN}/answer/",
+    "left": [f"E-1 ({HOSTILE})", OVERLONG],
+}
+_UNDOES: Final[dict[str, Any]] = {
+    "step": "undo:payments:refund:order-1042",
+    "title": "take back 1240.00 EUR",
+    "tool": "take_back",
+    "system": "payments",
+    "reversible": True,
+    "arguments": ARGUMENTS,
+    "operation_id": "take_back:order-1042",
+    "key": KEY,
+    "expects": [],
+    "if_fails": "The run stops and is handed to a person.",
+    "undoes": f"E-7 ({HOSTILE})",
+}
+_DELEGATES: Final[dict[str, Any]] = {
+    "step": "delegate",
+    "wait": "Starts 1 run and waits until it has ended.",
+    "reversible": True,
+    "children": [
+        {
+            "name": "supplier 7",
+            "agent": "refunds",
+            "version": "1",
+            "goal": HOSTILE,
+            "input": ARGUMENTS,
+            "budget": "120.00",
+        }
+    ],
+}
+_UNDO_STEPS: Final[list[dict[str, Any]]] = [
+    {**STEPS[0], "change": "added", "diffs": [], "undoes": f"E-7 ({OVERLONG})"},
+    {
+        "number": "2",
+        "title": "Waits for the answer “approved”, however long that takes.",
+        "waits": True,
+        "writes": False,
+        "reversible": None,
+        "change": "added",
+        "diffs": [],
+        "state_note": "waits since 07:02:10 UTC",
+    },
+]
+
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "run-waits": (
+        "runs/run.html",
+        {
+            **RUN_PAGE,
+            **WAITS,
+            "run": {**RUN_FACTS, "state": "waiting"},
+            "steps": _UNDO_STEPS,
+            "effects": [
+                {**CONFIRMED, "state": "compensated", "undone_by": {"text": "E-8", "url": "#effect-E-8"}},
+                {**PLANNED, "undoes": {"text": "E-6 of run_0PA4MZ2KDJ5RT7YB", "url": ""}},
+            ],
+        },
+    ),
+    "stop-undo": (
+        "runs/stop.html",
+        {
+            **STOP,
+            "undo": {
+                "in_doubt": ["E-7 is settled first. If it happened, it stays."],
+                "undone": [f"E-6 ({HOSTILE}), by: {OVERLONG}."],
+                "stays": [f"E-5 ({OVERLONG}): it cannot be undone."],
+                "children": True,
+            },
+            "errors": [{"field": "choice", "message": "Choose what becomes of what was done."}],
+        },
+    ),
+    "decide-undo": (
+        "runs/decide.html",
+        {
+            **DECIDE,
+            "choices": [
+                {"value": "retry", "title": "Try again", "text": "It is tried again.", "lines": []},
+                {
+                    "value": "end",
+                    "title": "End the run as it is",
+                    "off": "You lack the right “Cancel runs”.",
+                    "lines": [f"E-1 ({HOSTILE})", OVERLONG],
+                },
+            ],
+        },
+    ),
+    "answer": (
+        "runs/answer.html",
+        {
+            **SHELL,
+            "run": {**RUN_FACTS, "state": "waiting"},
+            "waits": "The run waits for the answer “approved” until 2026-11-30 08:00:00 UTC.",
+            "may_answer": True,
+            "values": {"name": "approved", "payload": HOSTILE},
+            "errors": [{"field": "name", "message": "No answer can have this name."}],
+            "submission": "sub_9",
+        },
+    ),
+    "review-undo": (
+        "runs/review.html",
+        {**REVIEW, "undo": True, "phrase": "", "changes": [_UNDOES, _DELEGATES]},
+    ),
+    "plan-waits": (
+        "runs/plan.html",
+        {**PLAN, "steps": _UNDO_STEPS, "arguments": [{"waiting": _DELEGATES}]},
+    ),
     "run": ("runs/run.html", RUN_PAGE),
     "run-new": (
         "runs/run.html",

@@ -32,6 +32,7 @@ ACT = {
     "run-decide": ("operator",),
     "run-move": ("operator",),
     "run-renew": ("operator",),
+    "run-answer": ("operator",),
     "run-artifacts": ("operator",),
 }
 POST_ONLY = {"effect-ask", "effect-attest"}
