@@ -24,7 +24,7 @@ RUN: Final[dict[str, Label]] = {
     "approved": Label(_("Approved, not yet executing"), "running", "ring-dot"),
     "executing": Label(_("Executing"), "running", "running"),
     "unknown": Label(_("Unknown outcome"), "unknown", "unknown", loud=True),
-    "waiting": Label(_("Waiting for a time, an answer or a run"), "neutral", "clock"),
+    "waiting": Label(_("Waiting as planned"), "neutral", "clock"),
     "needs_human": Label(_("Needs a person"), "needs", "triangle", loud=True),
     "cancelling": Label(_("Cancelling"), "running", "uturn"),
     "compensating": Label(_("Undoing what was done"), "running", "uturn"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from runs.machine import events as e
 from runs.machine import state as s
@@ -62,8 +63,11 @@ def asked(log: Iterable[e.Recorded], state: s.RunState) -> str:
 def _on_the_way(state: s.RunState) -> str:
     """What stands between the run and its end, where nothing is in flight or unknown."""
     if state.open_children:
-        runs = words.joined([x.run for x in state.open_children])
-        return _("It waits until %(runs)s has ended.") % {"runs": runs}
+        runs = [x.run for x in state.open_children]
+        text = ngettext(
+            "It waits until %(runs)s has ended.", "It waits until %(runs)s have ended.", len(runs)
+        )
+        return text % {"runs": words.joined(runs)}
     match state.state:
         case s.State.WAITING_APPROVAL if state.undoing:
             return _("The plan for that waits for approval.")

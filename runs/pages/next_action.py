@@ -280,14 +280,27 @@ def _wait_for_runs(state: s.RunState, step: str) -> Sentences:
     if len(runs) > _NAMED:
         facts["runs"] = _("%(runs)s and %(more)d more") % facts
     if state.cancel_requested:
-        do = _("Wait: the run ends when %(runs)s has ended.") % facts
-        return do, _("The end of this run was asked for, and that reaches the runs that it started."), ""
+        do = ngettext(
+            "Wait: the run ends when %(runs)s has ended.",
+            "Wait: the run ends when %(runs)s have ended.",
+            len(runs),
+        )
+        return (
+            do % facts,
+            _("The end of this run was asked for, and that reaches the runs that it started."),
+            "",
+        )
+    do = ngettext(
+        "Wait: the run goes on when %(runs)s has ended.",
+        "Wait: the run goes on when %(runs)s have ended.",
+        len(runs),
+    )
     why = ngettext(
         "A step started it and waits for its end. Nothing is held meanwhile.",
         "A step started them and waits until all have ended. Nothing is held meanwhile.",
         len(runs),
     )
-    return _("Wait: the run goes on when %(runs)s has ended.") % facts, why, ""
+    return do % facts, why, ""
 
 
 def _undo(state: s.RunState, action: SafeAction) -> Sentences:

@@ -15,8 +15,11 @@ Row = dict[str, Any]
 
 
 def base_of(state: s.RunState, plan: s.PlanVersion) -> s.PlanVersion | None:
-    """What a version is compared with: the last approved one before it, else the one before it."""
-    before = [p for p in state.plans if p.version < plan.version]
+    """What a version is compared with: the last approved one before it, else the one before it.
+
+    One that undoes is compared with others that undo: it has no step in common with what it undoes.
+    """
+    before = [p for p in state.plans if p.version < plan.version and p.plan.undo is plan.plan.undo]
     approved = [p for p in before if p.by_policy or _approved(state, p)]
     found = approved or before
     return found[-1] if found else None

@@ -142,14 +142,19 @@ def summary(state: s.RunState, plan: s.PlanVersion, *, mine: bool) -> str:
     runs = waiting_steps.starts(covered(state, plan))
     if not steps:
         return waiting_steps.nothing_but(runs)
-    first = " ".join(filter(None, (_allows(len(steps), mine=mine) % {"number": len(steps)}, runs)))
+    first = _allows(len(steps), mine=mine) % {"number": len(steps)}
+    said = _("%(changes)s %(undo)s") % {"changes": first, "undo": _how_undone(plan, steps)}
+    return " ".join(filter(None, (said, runs)))
+
+
+def _how_undone(plan: s.PlanVersion, steps: Sequence[s.PlanStep]) -> str:
     if plan.plan.undo:
-        return _("%(changes)s They undo what the run did, the latest first.") % {"changes": first}
+        return _("They undo what the run did, the latest first.")
     hard = sum(not step.reversible for step in steps)
     if not hard:
-        return _("%(changes)s All of them can be undone.") % {"changes": first}
-    second = ngettext("%(hard)d of them cannot be undone.", "%(hard)d of them cannot be undone.", hard)
-    return _("%(changes)s %(hard)s") % {"changes": first, "hard": second % {"hard": hard}}
+        return _("All of them can be undone.")
+    text = ngettext("%(hard)d of them cannot be undone.", "%(hard)d of them cannot be undone.", hard)
+    return text % {"hard": hard}
 
 
 def _allows(number: int, *, mine: bool) -> str:

@@ -118,8 +118,13 @@ def _waits(state: s.RunState) -> str:
         )
         said.append(text % {"effects": ending.open_names(state)})
     if state.open_children:
-        text = _("The run does not end before %(runs)s has ended.")
-        said.append(text % {"runs": words.joined([x.run for x in state.open_children])})
+        runs = [x.run for x in state.open_children]
+        text = ngettext(
+            "The run does not end before %(runs)s has ended.",
+            "The run does not end before %(runs)s have ended.",
+            len(runs),
+        )
+        said.append(text % {"runs": words.joined(runs)})
     return " ".join(said)
 
 
@@ -153,6 +158,7 @@ def decide(run: Run, state: s.RunState, reader: Reader) -> Context:
         "nothing": _nothing(state, allowed),
         "stop": _stop(state) if stopped and Decision.CANCEL in decisions else None,
         "subject": subject(state),
+        "hint": _("It is shown in the timeline and in the audit log.") if state.undoing else "",
         "commit": _("Record decision"),
         **({"may_decide": True} if mine else may("may_decide", _first_right(allowed), reader)),
         "values": {},

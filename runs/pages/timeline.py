@@ -83,7 +83,10 @@ def _proposal_refused(event: e.ProposalRefused) -> str:
 
 @_says(e.PlanProposed)
 def _proposed(event: e.PlanProposed) -> str:
-    return _("stored plan v%(version)d as the agent proposed it.") % {"version": event.version}
+    facts = {"version": event.version}
+    if e.value_of(event.document).get("undo"):
+        return _("stored plan v%(version)d, made by code to undo what the run did.") % facts
+    return _("stored plan v%(version)d as the agent proposed it.") % facts
 
 
 @_says(e.ApprovalRequested)

@@ -38,6 +38,14 @@ def test_each_kind_of_tool_stands_in_its_section() -> None:
     assert "pay (bank)" in found["undone"] and "tell" not in found["undone"]
 
 
+def test_what_can_be_undone_and_by_which_tool() -> None:
+    found = lines()["compensated"].splitlines()
+    assert "give (bank): undone by take_back, with an intent, key and receipt of its own." in found
+    assert "tell (mail): can be undone outside, by no tool of this agent." in found
+    assert not [line for line in found if line.startswith("pay ")]
+    assert "One answer ends one wait." in lines()["waits"]
+
+
 def test_whose_ids_repeat_is_said_of_each_tool() -> None:
     found = lines()["alone"].splitlines()
     assert [line.split()[0] for line in found if "any number of lineages" in line] == ["pay_anyone"]

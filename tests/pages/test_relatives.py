@@ -39,9 +39,9 @@ def test_parent_and_child_name_each_other(house: House, sign_in: SignIn) -> None
     listed = page.part("children").all("li")
     assert [x.one("a").attrs["href"] for x in listed] == [f"/runs/{second.pk}/", f"/runs/{first.pk}/"]
     assert "Pay part 0" in listed[1].text and "part 0 of step delegate" in listed[1].text
-    assert "Waiting for a time, an answer or a run" in listed[1].text
+    assert "Waiting as planned" in listed[1].text
     action = page.part("next-safe-action").text
-    assert f"Wait: the run goes on when {first.pk}, {second.pk} has ended." in action
+    assert f"Wait: the run goes on when {first.pk}, {second.pk} have ended." in action
     assert "A step started them and waits until all have ended." in action
     assert below.part("parent").text == f"Started by {parent.pk} for its step delegate."
     assert below.part("parent").one("a").attrs["href"] == f"/runs/{parent.pk}/"
@@ -87,12 +87,38 @@ def test_stopping_a_parent_says_whom_it_reaches(house: House, world: World, sign
     sent = {**form_of(page).sends(), "choice": "undo", "reason": "ordered by mistake"}
     page = read(client.post(f"/runs/{parent.pk}/stop/", sent, follow=True))
 
-    assert f"It waits until {children[0].pk}, {children[1].pk} has ended." in page.part("end-asked").text
+    assert f"It waits until {children[0].pk}, {children[1].pk} have ended." in page.part("end-asked").text
     for run in (*children, parent):
         assert advance(run).state is State.CANCELLED
     assert sorted(i for i, _, _ in world.executed if i.startswith("take_back")) == [
         "take_back:7", "take_back:70", "take_back:71",
     ]  # fmt: skip
+
+
+def test_what_a_parent_undoes_of_its_child_is_linked_both_ways(house: House, sign_in: SignIn) -> None:
+    part = {"plans": [[{"tool": "give", "order": "1"}]]}
+    parent = house.scripted([{"children": {"part": part}}, {"signal": "go"}])
+    (child,) = Run.objects.filter(parent=parent)
+    assert advance(child).state is State.SUCCEEDED
+    advance(parent)
+    client = sign_in(house.operator)
+    asked = read(client.get(f"/runs/{parent.pk}/stop/")).part("would-undo").text
+    house.cancel(parent, undo=True)
+    assert advance(parent).state is State.CANCELLED
+
+    above = read(client.get(f"/runs/{parent.pk}/"))
+    below = read(client.get(f"/runs/{child.pk}/"))
+
+    assert f"E-1 of {child.pk} (pay 10.00 EUR for order 1), by: take back" in asked
+    undoes = above.one(data_testid="effect", data_effect="E-1").part("undoes").one("a")
+    assert (undoes.text, undoes.attrs["href"]) == (f"E-1 of {child.pk}", f"/runs/{child.pk}/#effect-E-1")
+    by = below.part("undone-by").one("a")
+    assert (by.text, by.attrs["href"]) == (f"E-1 of {parent.pk}", f"/runs/{parent.pk}/#effect-E-1")
+    line = below.part("handoff").one("li", data_key="last_confirmed").text
+    assert "None stands: what was done was undone." in line
+    plan = read(client.get(f"/runs/{parent.pk}/plan/2/"))
+    assert f"Undoes E-1 of {child.pk} (pay 10.00 EUR for order 1)" in plan.part("plan").text
+    assert "There is no earlier version to compare with." in plan.text
 
 
 def test_a_relative_that_one_may_not_see_is_named_without_a_link(house: House, sign_in: SignIn) -> None:

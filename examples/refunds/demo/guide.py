@@ -34,7 +34,11 @@ What to do (console: {console}, outside world: {outside}, commands in a second t
         {manage} ctl start worker
     The approval is voided and the run page names who lost which right; {second} can approve it.
     {manage} rights grant {approver} approve_plans refunds gives the right back.
- 6. Count. The outside world's page says how often each refund was executed;
+ 6. End a run and undo what can be undone. On the outside world's page, under "Switches", let it drop the
+    connection of the next 1, refuse questions, and hit only paths that begin with /mail/. Approve a plan. As
+    {operator} open its run: "Other actions", "End, and undo what can be undone". Then "End the outage": the
+    mail is settled, the ticket is opened again, and the page lists what still stands.
+ 7. Count. The outside world's page says how often each refund was executed;
     {manage} rereduce --check compares every log with the rows beside it.
 """
 
