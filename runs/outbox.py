@@ -6,7 +6,7 @@ A wake-up is only a hint. A broker that is down, full or emptied loses nothing: 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -33,19 +33,30 @@ def wake_on_commit(*, run_id: str, agent: str, version: str) -> None:
 
 def wake(*, run_id: str, agent: str, version: str, lasts: timedelta = LASTS) -> bool:
     """Tell a worker now. False where the broker did not take it: the sweep will."""
+    return _sent("runs.advance", {"run_id": run_id}, queue_name(agent, version), lasts)
+
+
+def wake_each(*, run_ids: Sequence[str], agent: str, version: str, lasts: timedelta) -> bool:
+    """Tell one worker of several runs in one message, which costs it much less than one each. As `wake`."""
+    if len(run_ids) == 1:
+        return wake(run_id=run_ids[0], agent=agent, version=version, lasts=lasts)
+    return _sent("runs.advance_each", {"run_ids": list(run_ids)}, queue_name(agent, version), lasts)
+
+
+def _sent(task: str, arguments: dict[str, Any], queue: str, lasts: timedelta) -> bool:
     try:
-        _send(run_id=run_id, queue=queue_name(agent, version), lasts=lasts)
+        _send(task, arguments, queue, lasts)
     except broker_errors():
-        log.warning("wake-up not sent, the sweep finds the run", extra={"run": run_id})
+        log.warning("wake-up not sent, the sweep finds the runs", extra=arguments)
         return False
     return True
 
 
-def _send(*, run_id: str, queue: str, lasts: timedelta) -> None:
+def _send(task: str, arguments: dict[str, Any], queue: str, lasts: timedelta) -> None:
     with current_app.producer_pool.acquire(block=True) as producer, _dropped_if_broken(producer.connection):
         current_app.send_task(
-            "runs.advance",
-            kwargs={"run_id": run_id},
+            task,
+            kwargs=arguments,
             queue=queue,
             producer=producer,
             retry=False,

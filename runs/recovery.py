@@ -428,10 +428,7 @@ def sweep() -> int:
     actions.tell_untold(SWEEP_AT_MOST)
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
-    for number, (run_id, agent, version) in enumerate(due):
-        if not outbox.wake(run_id=run_id, agent=agent, version=version, lasts=wakes.lasts()):
-            wakes.forget([left[0] for left in due[number:]])
-            break
+    _wake(due)
     grace = settings.HANDOFF_DURATIONS.version_grace
     for run_id, _, version in [] if _fleet_is_new() else _unserved_since(grace, served):
         try:
@@ -441,6 +438,15 @@ def sweep() -> int:
             _leave_alone(run_id)
     _swept(len(due))
     return len(due)
+
+
+def _wake(due: list[tuple[str, str, str]]) -> None:
+    """One message for each run, or for several where many are due. What the broker does not take was not woken."""
+    batches = wakes.batches(due)
+    for number, ((agent, version), run_ids) in enumerate(batches):
+        if not outbox.wake_each(run_ids=run_ids, agent=agent, version=version, lasts=wakes.lasts()):
+            wakes.forget([run_id for _, left in batches[number:] for run_id in left])
+            return
 
 
 def _unserved_since(late: timedelta, served: set[str]) -> list[tuple[str, str, str]]:

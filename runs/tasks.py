@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 
 from runs import engine, heartbeat, recovery
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name="runs.advance")
 def advance(run_id: str, **_: object) -> None:
     """Move one run as far as it can go."""
     engine.advance(run_id)
+
+
+@shared_task(name="runs.advance_each")
+def advance_each(run_ids: list[str], **_: object) -> None:
+    """Move several runs, one after the other; one that cannot be moved keeps none of the others from it."""
+    for run_id in run_ids:
+        try:
+            engine.advance(run_id)
+        except Exception:
+            log.exception("a run could not be moved; the sweep finds it again", extra={"run": run_id})
 
 
 @shared_task(name="runs.sweep")

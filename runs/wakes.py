@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import batched
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
 #: Runs that one worker may be expected to take in a second, at most.
-PER_SECOND = 100
+PER_SECOND = 200
+#: From twice as many due runs on, messages hold several; and how many at most.
+MANY = 25
+LARGEST = 20
 # The open runs first, by their own index: joined at once, the planner reads each agent's finished runs as well.
 # Told: woken and not yet taken by a worker. Where the clock was put back, a time to come says nothing.
 _TAKE = """
@@ -65,6 +69,15 @@ def take(*, served: set[str], most: int) -> list[tuple[str, str, str]]:
         cursor.execute(_TAKE, {"served": list(served), "pause": lasts(), "most": most})
         found: list[tuple[str, str, str]] = cursor.fetchall()
     return found
+
+
+def batches(due: Sequence[tuple[str, str, str]]) -> list[tuple[tuple[str, str], list[str]]]:
+    """The runs of each agent version in messages: one each while few are due, so that none waits behind another."""
+    size = min(max(len(due) // MANY, 1), LARGEST)
+    queues: dict[tuple[str, str], list[str]] = {}
+    for run_id, agent, version in due:
+        queues.setdefault((agent, version), []).append(run_id)
+    return [(queue, list(some)) for queue, runs in queues.items() for some in batched(runs, size)]
 
 
 def forget(runs: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from runs import actions, agents, outbox, recovery, wakes
+from runs import actions, agents, engine, outbox, recovery, tasks, wakes
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import State
@@ -106,11 +106,13 @@ class Woken:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.runs: list[str] = []
         self.taken = True
-        monkeypatch.setattr(outbox, "wake", self._wake)
+        self.messages: list[int] = []
+        monkeypatch.setattr(outbox, "wake_each", self._wake)
 
-    def _wake(self, *, run_id: str, **_: object) -> bool:
+    def _wake(self, *, run_ids: list[str], **_: object) -> bool:
         if self.taken:
-            self.runs.append(run_id)
+            self.runs += run_ids
+            self.messages.append(len(run_ids))
         return self.taken
 
     def swept(self) -> list[str]:
@@ -189,3 +191,34 @@ def test_no_more_is_woken_than_the_live_workers_take_in_time(
     assert len(woken.swept()) == 2
     recovery.announce("another")
     assert len(woken.swept()) == 2
+
+
+def test_few_due_runs_have_a_message_each_and_many_share_some(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken = Woken(monkeypatch)
+    few = [house.start(str(n)).pk for n in range(3)]
+    assert sorted(woken.swept()) == sorted(few)
+    assert woken.messages == [1, 1, 1]
+
+    monkeypatch.setattr(wakes, "MANY", 2)
+    many = [house.start(str(n)).pk for n in range(3, 10)]
+    assert sorted(woken.swept()) == sorted(many)
+    assert woken.messages[3:] == [3, 3, 1]
+
+
+def test_a_run_that_cannot_be_moved_keeps_no_other_of_its_message_from_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = house.start("1"), house.start("2")
+    advance_one = engine.advance
+
+    def fails(run_id: str) -> int:
+        if run_id == first.pk:
+            raise RuntimeError("a fault")
+        return advance_one(run_id)
+
+    monkeypatch.setattr(engine, "advance", fails)
+    tasks.advance_each([first.pk, second.pk])
+    assert load(first.pk).state is State.PLANNING
+    assert load(second.pk).state is State.SUCCEEDED
