@@ -27,6 +27,8 @@ from runs.durations import PROFILES
 
 MANAGE = str(Path(__file__).resolve().parents[1] / "manage.py")
 CORES = 2
+#: As the demo has.
+PROCESSES = 4
 ROLES = ("worker", "beat")
 GIVE_UP = 300.0  # seconds
 AGENTS = "evals.orphan_agent:ORPHANED"
@@ -67,7 +69,7 @@ def measure(
     finally:
         for child in dying:
             child.kill()
-    fleet = [_child(known, "worker", "--concurrency", str(CORES)), _child(known, "beat")]
+    fleet = [_child(known, "worker", "--concurrency", str(PROCESSES)), _child(known, "beat")]
     try:
         moved, settled = _watched(began)
     finally:
