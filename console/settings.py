@@ -21,9 +21,11 @@ HANDOFF_HOME = Home.default()
 HANDOFF_PROFILE = env.choice("HANDOFF_PROFILE", among=PROFILES, default="production")
 HANDOFF_DURATIONS = profile(HANDOFF_PROFILE)
 HANDOFF_ROLE = env.choice("HANDOFF_ROLE", among={"web", "worker", "beat", "command"}, default="command")
-# Dotted paths of agents, "package.module:NAME".
-HANDOFF_AGENTS = env.words("HANDOFF_AGENTS")
 TESTING = HANDOFF_PROFILE == "test"
+# Dotted paths of agents, "package.module:NAME".
+HANDOFF_AGENTS = env.words(
+    "HANDOFF_AGENTS", default="" if TESTING or env.text("DATABASE_URL") else HANDOFF_HOME.agents
+)
 
 # --- Secrets, hosts, cookies ---
 DEBUG = env.flag("HANDOFF_DEBUG")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 # A socket's path may have 107 bytes, and PostgreSQL puts `.s.PGSQL.5432.lock` into the folder.
 LONGEST_SOCKET_FOLDER = 80
+DEMO_AGENTS = "examples.refunds.agent:REFUNDS,examples.lives.agent:LIVES"
 
 
 class NotOurFolder(Exception):
@@ -71,6 +72,11 @@ class Home:
     def demo_mark(self) -> Path:
         """Stands where the data was begun by the demo, and so may be dropped."""
         return self.root / "demo"
+
+    @property
+    def agents(self) -> str:
+        """The agents of the data that is kept here: the demo's, so that its commands are found in a second terminal."""
+        return DEMO_AGENTS if self.demo_mark.exists() else ""
 
     @property
     def secret_key(self) -> Path:

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from socket import socket
 
-from console.embedded.home import Home
+from console.embedded.home import DEMO_AGENTS, Home
 from console.embedded.postgres import Postgres
 from console.embedded.process import Child, Program
 from console.embedded.steps import Once, Step, Together
@@ -18,7 +18,6 @@ from console.embedded.valkey import program as valkey_program
 from console.ports import listen
 
 MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
-DEMO_AGENTS = "examples.refunds.agent:REFUNDS,examples.lives.agent:LIVES"
 
 
 @dataclass(frozen=True, kw_only=True)

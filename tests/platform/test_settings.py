@@ -130,3 +130,13 @@ def test_a_number_that_is_none_stops_the_program(monkeypatch: pytest.MonkeyPatch
         env.number("HANDOFF_CONTEXT_BUDGET", default=7)
     monkeypatch.delenv("HANDOFF_CONTEXT_BUDGET")
     assert env.number("HANDOFF_CONTEXT_BUDGET", default=7) == 7
+
+
+def test_the_demos_commands_are_found_in_a_second_terminal(tmp_path: Path) -> None:
+    show = "from django.conf import settings as s; print(s.HANDOFF_AGENTS)"
+    assert manage(tmp_path, "shell", "-v0", "-c", show).stdout == "[]\n"
+    (tmp_path / "demo").touch()
+    assert "examples.lives.agent:LIVES" in manage(tmp_path, "shell", "-v0", "-c", show).stdout
+    assert "for each reason" in manage(tmp_path, "demo_lives", "--help").stdout
+    mine = manage(tmp_path, "shell", "-v0", "-c", show, HANDOFF_AGENTS="tests.outside:PAYER")
+    assert "examples" not in mine.stdout
