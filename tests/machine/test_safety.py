@@ -30,6 +30,7 @@ from tests.machine.lives import (
     Life,
     answer,
     asked,
+    compensating,
     executing,
     in_flight,
     match,
@@ -406,3 +407,12 @@ def test_the_arguments_of_a_record_are_shown_in_the_conflict() -> None:
     life = unknown()
     found = match(life, arguments=e.raw(canonical({"amount": "99.00"})))
     assert "99.00" in verdict(life.effect, answer(found), SETTLED).why
+
+
+@pytest.mark.parametrize(
+    ("code", "right"), [("log_damaged", "cancel_runs"), ("compensation_failed", "operate_runs")]
+)
+def test_what_can_only_be_ended_takes_the_right_to_end(code: str, right: str) -> None:
+    life = compensating().take(*decide.human(code))
+    action = next_safe_action(life.state)
+    assert (action.right, Decision.END in action.decisions) == (right, True)
