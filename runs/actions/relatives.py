@@ -12,8 +12,9 @@ from functools import partial
 from django.db import connection, transaction
 
 from accounts.fence import fence_shared
+from runs.actions import writing  # the module: it tells on, so each needs the other
 from runs.clock import database_now
-from runs.ledger import append, load
+from runs.ledger import load
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -98,8 +99,7 @@ def _tell(run_id: str, decider: Callable[[s.RunState], decide.Events]) -> None:
         state = load(run_id)
         events = decider(state)
         if events:
-            new = append(state, events, actor=SYSTEM, now=database_now())
-            tell_on_commit(state, new)
+            writing.write(state, events, run=run, actor=SYSTEM, now=database_now())
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
 
 

@@ -8,12 +8,13 @@ from uuid import uuid4
 import pytest
 
 from accounts.rights import Right, withdraw_right
+from approvals.models import Request
 from runs import actions, recovery
 from runs.actions import relatives
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.safety import Action, next_safe_action
-from runs.machine.state import State
+from runs.machine.state import RequestStatus, State
 from runs.machine.transitions import Decision
 from runs.machine.waits import child_id
 from runs.models import Child, Run
@@ -21,6 +22,7 @@ from tests.outside import World
 from tests.people import House, advance, assert_replays
 
 TELL = {"tool": "tell", "order": "all"}
+DEAR = {"tool": "pay", "order": "1", "amount": "250.00"}
 
 
 def pays(order: str) -> dict[str, object]:
@@ -123,6 +125,15 @@ def test_a_cancel_reaches_the_children(house: House, world: World) -> None:
         assert advance(child).state is State.CANCELLED
     assert advance(run).state is State.CANCELLED
     assert world.calls == []
+
+
+def test_a_cancel_that_reaches_a_child_ends_what_was_asked_of_its_approvers(house: House) -> None:
+    run = house.scripted([{"children": {"1": {"plans": [[DEAR]]}}}, TELL])
+    child = children(run)[0]
+    assert advance(child).state is State.WAITING_APPROVAL
+    house.cancel(run)
+    assert assert_replays(child).state is State.CANCELLING
+    assert Request.objects.get(subject__startswith=child.pk).state == RequestStatus.VOIDED.value
 
 
 def test_a_cancel_that_did_not_reach_them_does_so_by_the_sweep(
