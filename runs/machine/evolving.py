@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.waits import Child, Signal, Wait, WaitKind
+from runs.machine.waits import Child, Signal, Wait, WaitKind, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def child_started(draft: Draft, event: e.ChildStarted, recorded: e.Recorded) -> 
     """The run was made in the same transaction."""
     draft.children[event.run] = Child(
         run=event.run, step=event.step, name=event.name, agent=event.agent, goal=event.goal, budget=event.budget,
-        seq=recorded.seq,
+        seq=recorded.seq, work=work_of(event.agent, event.goal, e.text_of(event.input)),
     )  # fmt: skip
 
 

@@ -570,7 +570,8 @@ class RunState(Part, frozen=True, kw_only=True):
 
     def waited(self, step: PlanStep) -> bool:
         """Whether a waiting step has begun: what its children may spend is counted with them."""
-        return step.wait is not None and step.name in self.waits
+        known = self.waits.get(step.name)
+        return step.wait is not None and known is not None and known.digest == step.arguments_digest
 
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""

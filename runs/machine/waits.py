@@ -76,7 +76,9 @@ class Signal(Part, frozen=True, kw_only=True):
 
 
 class Child(Part, frozen=True, kw_only=True):
-    """A run that this one started for a step. `run` is its latest successor; `ended` the state it ended in."""
+    """A run that this one started for a step. `run` is its latest successor; `ended` the state it ended in; `work` the
+    digest of what it was started for.
+    """
 
     run: str
     step: str
@@ -88,11 +90,17 @@ class Child(Part, frozen=True, kw_only=True):
     ended: str = ""
     ended_seq: int | None = None
     spent: str = "0"
+    work: str = ""
 
     @property
     def open(self) -> bool:
         """It has not ended yet."""
         return self.ended_seq is None
+
+
+def work_of(agent: str, goal: str, input: str) -> str:
+    """The digest of what a child run is started for: two of one are the same work, whatever they may spend."""
+    return hashlib.sha256(msgspec.json.encode(["work/1", agent, goal, input])).hexdigest()
 
 
 def child_id(parent: str, step: str, name: str, round_: int) -> str:

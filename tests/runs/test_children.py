@@ -253,3 +253,65 @@ def test_a_child_of_no_known_agent_is_refused(house: House, world: World) -> Non
     proposed = Children(name="x", runs=(ChildRun(name="a", agent="nobody", goal="g", input={}),))
     assert step(load(run.pk), proposed, problems) is None
     assert problems == ["x: a: there is no agent nobody "]
+
+
+def test_what_a_child_spent_before_it_was_restarted_counts(house: House, world: World) -> None:
+    both = {"plans": [[{"tool": "pay", "order": "1"}, {"tool": "tell", "order": "1"}]]}
+    run = house.scripted([{"children": {"x": both}, "budget": "30.00"}, TELL], budget=Decimal("45.00"))
+    child = children(run)[0]
+    world.answers = ["", "refused"]
+    advance(child)
+    done = actions.restart_run(person=house.operator, run_id=child.pk, note="again", submission=uuid4())
+    assert advance(Run.objects.get(pk=done.run)).state is State.SUCCEEDED
+    assert load(run.pk).left(()) == Decimal("25.00")
+
+
+def test_a_child_is_not_started_again_beyond_the_budget(house: House, world: World) -> None:
+    both = {"plans": [[{"tool": "pay", "order": "1", "amount": "30.00"}, {"signal": "go"}]]}
+    run = house.scripted([{"children": {"x": both}, "budget": "30.00"}, TELL], budget=Decimal("45.00"))
+    child = children(run)[0]
+    advance(child)
+    house.cancel(child)
+    advance(child)
+    assert [r.code for r in advance(run).reasons] == ["child_stopped"]
+    state = house.choose(run, Decision.RETRY)
+    assert [r.code for r in state.reasons] == ["budget_exhausted"]
+    assert len(state.children) == 1
+
+
+def test_another_plan_with_other_work_under_the_same_name_has_it_done(house: House, world: World) -> None:
+    run = house.scripted([delegates("x"), {"tool": "pay", "order": "9"}], [{"children": {"x": pays("2")}}])
+    advance(children(run)[0])
+    world.answers = ["refused"]
+    assert [r.code for r in advance(run).reasons] == ["tool_failed"]
+    house.choose(run, Decision.REPLAN)
+    assert advance(run).state is State.WAITING
+    assert advance(children(run)[-1]).state is State.SUCCEEDED
+    assert advance(run).state is State.SUCCEEDED
+    assert [world.times(x) for x in ("pay:x", "pay:2")] == [1, 1]
+
+
+def test_a_child_that_another_plan_does_not_name_stops_nothing(house: House) -> None:
+    run = house.scripted([delegates("1")], [delegates("2")])
+    house.cancel(children(run)[0])
+    advance(children(run)[0])
+    advance(run)
+    house.choose(run, Decision.REPLAN)
+    advance(run)
+    assert advance(children(run)[-1]).state is State.SUCCEEDED
+    assert advance(run).state is State.SUCCEEDED
+
+
+def test_another_plan_with_the_same_work_starts_none_that_ended_well(house: House) -> None:
+    run = house.scripted([delegates("1", "2")])
+    first, second = children(run)
+    advance(second)
+    for child in (first, None):
+        again = child or children(run)[-1]
+        house.cancel(again)
+        advance(again)
+        advance(run)
+        if child:
+            house.choose(run, Decision.RETRY)
+    house.choose(run, Decision.REPLAN)
+    assert [c.name for c in advance(run).children.values()] == ["1", "2", "1"]

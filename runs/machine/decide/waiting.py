@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
+from itertools import count
 
 from runs.machine import events as e
 from runs.machine import state as s
@@ -10,7 +12,7 @@ from runs.machine.decide.common import Events, human
 from runs.machine.decide.undoing import keys_to_go_on, rounds_to_go_on, standing
 from runs.machine.safety import came
 from runs.machine.transitions import Refused, allows
-from runs.machine.waits import Child, PlanChild, PlanWait, Wait, WaitKind, child_id
+from runs.machine.waits import Child, PlanChild, PlanWait, Wait, WaitKind, child_id, work_of
 
 
 def begin_wait(state: s.RunState, *, now: datetime) -> Events:
@@ -23,10 +25,17 @@ def begin_wait(state: s.RunState, *, now: datetime) -> Events:
     known = state.waits.get(step.name)
     if known and known.ended_seq is not None and known.digest == step.arguments_digest:
         return (e.WaitEnded(step=step.name),)  # an earlier plan waited for the same
-    left = state.left((step,))
-    if left is not None and left < 0:
-        return human("budget_exhausted", subject=step.name, evidence=str(left))
-    return *_children(state, step, step.wait), _begun(step, step.wait, now)
+    started = _children(state, step, step.wait)
+    return _too_dear(state, step.name, started) or (*started, _begun(step, step.wait, now))
+
+
+def _too_dear(state: s.RunState, step: str, started: tuple[e.ChildStarted, ...]) -> Events:
+    """A person, where the budget does not cover what these runs may spend."""
+    left = state.left(())
+    if left is None:
+        return ()
+    left -= sum((Decimal(x.budget) for x in started if x.budget is not None), Decimal())
+    return human("budget_exhausted", subject=step, evidence=str(left)) if left < 0 else ()
 
 
 def _begun(step: s.PlanStep, wait: PlanWait, now: datetime) -> e.WaitBegan:
@@ -37,9 +46,20 @@ def _begun(step: s.PlanStep, wait: PlanWait, now: datetime) -> e.WaitBegan:
     )  # fmt: skip
 
 
-def _children(state: s.RunState, step: s.PlanStep, wait: PlanWait) -> Events:
-    made = ((child_id(state.identity.run, step.name, x.name, state.round_of(step)), x) for x in wait.children)
-    return tuple(_started(run, step.name, x) for run, x in made if run not in state.children)
+def _children(state: s.RunState, step: s.PlanStep, wait: PlanWait) -> tuple[e.ChildStarted, ...]:
+    """Those that were not started for the same work before, whatever became of them: by this plan or an earlier one."""
+    known = {x.name: x for x in latest_children(state, step.name)}
+    return tuple(
+        _started(_next_id(state, step, x.name), step.name, x)
+        for x in wait.children
+        if x.name not in known or known[x.name].work != work_of(x.agent, x.goal, x.input)
+    )
+
+
+def _next_id(state: s.RunState, step: s.PlanStep, name: str) -> str:
+    """From parent and step, in the step's round or the first one after it that no run of the name has."""
+    made = (child_id(state.identity.run, step.name, name, n) for n in count(state.round_of(step)))
+    return next(run for run in made if run not in state.children)
 
 
 def _started(run: str, step: str, child: PlanChild) -> e.ChildStarted:
@@ -70,8 +90,10 @@ def _ended(state: s.RunState, wait: Wait) -> Events:
 
 
 def _stopped(state: s.RunState, step: str) -> tuple[Child, ...]:
-    """The step's children, of its latest round, that ended before their goal."""
-    return tuple(c for c in latest_children(state, step) if c.ended != s.State.SUCCEEDED)
+    """The step's children, of each name that the plan has the latest, that ended before their goal."""
+    planned = next((x.wait for x in state.remaining if x.name == step), None)
+    names = {x.name for x in planned.children} if planned else set()
+    return tuple(c for c in latest_children(state, step) if c.name in names and c.ended != s.State.SUCCEEDED)
 
 
 def start_again(state: s.RunState) -> Events:
@@ -80,12 +102,10 @@ def start_again(state: s.RunState) -> Events:
     if step is None or step.wait is None:
         return ()
     stopped = {c.name for c in _stopped(state, step.name)}
-    round_ = state.round_of(step) + 1
-    return tuple(
-        _started(child_id(state.identity.run, step.name, x.name, round_), step.name, x)
-        for x in step.wait.children
-        if x.name in stopped
+    again = tuple(
+        _started(_next_id(state, step, x.name), step.name, x) for x in step.wait.children if x.name in stopped
     )
+    return _too_dear(state, step.name, again) or again
 
 
 def latest_children(state: s.RunState, step: str) -> tuple[Child, ...]:
@@ -111,7 +131,13 @@ def child_moved(state: s.RunState, child: s.RunState) -> Events:
         return ()
     return (
         e.ChildEnded(
-            run=known.run, ended=child.state.value, spent=str(child.spent), standing=standing(child),
+            run=known.run, ended=child.state.value, spent=_spent(known, child), standing=standing(child),
             rounds=rounds_to_go_on(child), keys=keys_to_go_on(child),
         ),
     )  # fmt: skip
+
+
+def _spent(known: Child, child: s.RunState) -> str:
+    """What the child and those that it went on for spent: of a budget, all that is not left."""
+    left = child.left(())
+    return str(child.spent if known.budget is None or left is None else Decimal(known.budget) - left)
