@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any, ClassVar
 
 from approvals.policy import ApprovalRule, RulePolicy
@@ -52,7 +53,8 @@ class World:
     calls: list[str] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     outage: str = ""
-    answers: list[str] = field(default_factory=list)  #: for the next calls: lost, refused, silent
+    answers: list[str] = field(default_factory=list)  #: for the next calls: lost, refused, silent, late
+    on_the_way: list[Callable[[], None]] = field(default_factory=list)  #: calls that arrive later
     unreadable: str = ""
     amounts: dict[str, str] = field(default_factory=dict)  #: what the planner makes of an order's amount
     hook: Callable[[str], None] | None = None
@@ -61,6 +63,15 @@ class World:
     def reset(self) -> None:
         """A new world."""
         self.__init__()  # type: ignore[misc]
+
+    def execute(self, operation_id: str, key: str, arguments: Mapping[str, Any], *, once: bool) -> None:
+        """Do it, unless the key is honoured and was seen before."""
+        if not (once and self.knows(key)):
+            self.executed.append((operation_id, key, dict(arguments)))
+
+    def knows(self, key: str) -> bool:
+        """Whether something was executed under this key."""
+        return any(known == key for _, known, _ in self.executed)
 
     def times(self, operation_id: str) -> int:
         """How often this was really executed."""
@@ -124,11 +135,13 @@ class Pay(WritingTool):
         what = WORLD.answers.pop(0) if WORLD.answers else ""
         if what == "refused":
             return Refused(detail="the bank says no", evidence={"error": "no"})
-        if what == "silent":
+        once = self.idempotency_retention is not None
+        execute = partial(WORLD.execute, call.operation_id, call.key, call.arguments, once=once)
+        if what == "late":
+            WORLD.on_the_way.append(execute)
+        if what in ("silent", "late"):
             return Ambiguous(detail="timed out")
-        known = self.idempotency_retention and any(key == call.key for _, key, _ in WORLD.executed)
-        if not known:
-            WORLD.executed.append((call.operation_id, call.key, dict(call.arguments)))
+        execute()
         if WORLD.hook:
             WORLD.hook("after")
         if what == "lost":

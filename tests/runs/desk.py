@@ -1,0 +1,206 @@
+"""People at work on runs: each action is tried on the pure machine too, and what they say of the outside is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from accounts.models import User
+from approvals.models import Request, Verdict
+from approvals.outcomes import ApprovalError
+from runs import actions, agents, recovery
+from runs.actions import MoveRefused
+from runs.clock import database_now
+from runs.machine import decide
+from runs.machine.decide import ConclusionRefused
+from runs.machine.decide.findings import findings
+from runs.machine.safety import decisions_of
+from runs.machine.state import Effect, EffectStatus, Finding, RunState
+from runs.machine.transitions import Decision, Refused
+from runs.models import Run
+from runs.queries import stands_elsewhere
+from tests.outside import World
+from tests.people import House
+from tests.runs.shadow import Shadow
+
+
+@dataclass
+class Desk:
+    """What the people of the house do with the runs of one life."""
+
+    house: House
+    world: World
+    shadow: Shadow
+
+    def state(self, run: str) -> RunState:
+        return self.shadow.states[run]
+
+    def verdict(self, run: str, person: User, verdict: Verdict) -> None:
+        """Decide on the latest plan version that ever asked for it."""
+        request = Request.objects.filter(subject__startswith=f"{run}:").order_by("opened_at").last()
+        if request is None:
+            return
+        try:
+            actions.decide_plan(
+                person=person, run_id=run, version=int(request.subject.split(":")[1]), verdict=verdict,
+                reason="as agreed", digest=request.digest, conditions_digest=request.conditions_digest,
+                submission=uuid4(),
+            )  # fmt: skip
+        except ApprovalError:
+            return
+
+    def renew(self, run: str) -> None:
+        try:
+            actions.renew_request(person=self.house.operator, run_id=run, request=uuid4(), submission=uuid4())
+        except Refused:
+            return
+
+    def cancel(self, run: str, *, undo: bool) -> bool:
+        return self.shadow.tried(
+            run,
+            lambda state: decide.cancel(state, note="", undo=undo),
+            lambda: actions.cancel_run(
+                person=self.house.operator, run_id=run, note="", undo=undo, submission=uuid4()
+            ),
+        )
+
+    def signal(self, run: str, name: str) -> bool:
+        return self.shadow.tried(
+            run,
+            lambda state: decide.signalled(state, id="x", name=name, payload="1"),
+            lambda: actions.signal_run(
+                person=self.house.operator, run_id=run, name=name, payload="1", submission=uuid4()
+            ),
+        )
+
+    def choose(self, run: str, decision: Decision) -> bool:
+        """Resume, retry, replan, end or restart."""
+        match decision:
+            case Decision.RESTART:
+                return self.restart(run)
+            case Decision.END:
+                return self.end(run)
+        return self.shadow.tried(
+            run,
+            lambda state: decide.decided(state, decision, note="go on"),
+            lambda: actions.decide_run(
+                person=self.house.operator, run_id=run, decision=decision, note="go on", submission=uuid4()
+            ),
+        )
+
+    def end(self, run: str) -> bool:
+        return self.shadow.tried(
+            run,
+            lambda state: decide.decided(state, Decision.END, note=""),
+            lambda: actions.end_run(person=self.house.operator, run_id=run, note="", submission=uuid4()),
+        )
+
+    def restart(self, run: str) -> bool:
+        return self.shadow.tried(
+            run,
+            lambda state: decide.restarted(state, successor="x", note=""),
+            lambda: actions.restart_run(person=self.house.operator, run_id=run, note="", submission=uuid4()),
+        )
+
+    def move(self, run: str, version: str) -> None:
+        try:
+            actions.move_run(
+                person=self.house.operator, run_id=run, version=version, note="", submission=uuid4()
+            )
+        except (MoveRefused, Refused):
+            return
+
+    def reconcile(self, run: str) -> None:
+        """Settle what is unknown, by asking where that can be, else by finding out oneself."""
+        for effect in self.state(run).open_effects:
+            if effect.status is not EffectStatus.UNKNOWN:
+                continue
+            if effect.terms.queryable and not self.world.outage:
+                self._ask_and_conclude(run, effect)
+            else:
+                self._attest(run, effect)
+
+    def _ask_and_conclude(self, run: str, effect: Effect) -> None:
+        row = Run.objects.select_related("agent").get(pk=run)
+        tool = agents.registered()[(row.agent.name, row.agent_version)].writing(effect.tool)
+        said, evidence, _ = recovery.ask(effect, tool)
+        if not self.shadow.tried(
+            run,
+            lambda state: decide.asked_by_person(state, effect.number, said, evidence=evidence),
+            lambda: actions.record_answer(
+                person=self.house.operator, run_id=run, effect=effect.number, answer=said, evidence=evidence,
+                submission=uuid4(),
+            ),
+        ):  # fmt: skip
+            return
+        self.follow(run)
+        asked = self.state(run).effects[effect.number].asks[-1]
+        now = database_now()
+        self.shadow.tried(
+            run,
+            lambda state: decide.concluded(
+                state, effect.number, happened=bool(asked.matches), asked_seq=asked.seq, note="", now=now
+            ),
+            lambda: actions.conclude_effect(
+                person=self.house.operator, run_id=run, effect=effect.number, happened=bool(asked.matches),
+                asked=asked.seq, note="", submission=uuid4(),
+            ),
+        )  # fmt: skip
+        self.follow(run)
+
+    def _attest(self, run: str, effect: Effect) -> None:
+        happened = self.happened(effect)
+        for person in (self.house.operator, self.house.second):
+
+            def pure(state: RunState, person: User = person) -> decide.Events:
+                return decide.attested(
+                    state, effect.number, happened=happened, reference="slip" if happened else "", how="rang",
+                    person=str(person.pk), now=database_now(),
+                )  # fmt: skip
+
+            def do(person: User = person) -> object:
+                return actions.attest_effect(
+                    person=person, run_id=run, effect=effect.number, happened=happened,
+                    reference="slip" if happened else "", how="rang", submission=uuid4(),
+                )  # fmt: skip
+
+            self.shadow.tried(run, pure, do)
+            self.follow(run)
+
+    def happened(self, effect: Effect) -> bool:
+        """Whether this very effect was executed."""
+        return any((i, k) == (effect.operation_id, effect.key) for i, k, _ in self.world.executed)
+
+    def settle(self, run: str) -> None:
+        """Find which is true, where evidence contradicts a record."""
+        state = self.state(run)
+        for effect in state.contradicted:
+            came = effect.contradicted
+            if came is None:
+                continue
+            allowed = findings(
+                state, effect, came, database_now(), again_in=stands_elsewhere(state.identity, effect)
+            )
+            recorded = effect.receipt is not None and effect.receipt.executed
+            true = {
+                (True, True): Finding.AS_RECORDED, (False, False): Finding.AS_RECORDED,
+                (True, False): Finding.HAPPENED, (False, True): Finding.NOT_HAPPENED,
+            }[self.happened(effect), recorded]  # fmt: skip
+            if true is Finding.HAPPENED and allowed.get(true):
+                true = Finding.HAPPENED_TWICE
+            for person in (self.house.operator, self.house.second):
+                try:
+                    actions.settle_contradiction(
+                        person=person, run_id=run, effect=effect.number, evidence=came.seq, finding=true,
+                        reference=came.reference or "slip", how="looked", submission=uuid4(),
+                    )  # fmt: skip
+                except (Refused, ConclusionRefused):
+                    continue
+            self.follow(run)
+
+    def decisions(self, run: str) -> tuple[Decision, ...]:
+        """What the page offers."""
+        return decisions_of(self.state(run))
+
+    def follow(self, run: str) -> None:
+        self.shadow.follow(list(Run.objects.filter(pk=run)))
