@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httpx
 
 from approvals.policy import RulePolicy
-from runs.agents import Agent, Plan, Proposal, Read, Step, View
+from runs.agents import Agent, Children, ChildRun, Plan, Proposal, Read, Signal, Step, Timer, View
 from runs.tools import (
     Ambiguous,
     Answer,
@@ -116,10 +116,49 @@ class Blind(Do):
     idempotency_retention = None
 
 
+class Make(Do):
+    """What can be undone again."""
+
+    name = "make"
+    compensation = "unmake"
+
+    def undo_arguments(self, arguments: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
+        return {"thing": arguments["thing"]}
+
+
+class Unmake(Do):
+    name = "unmake"
+
+    def operation_id(self, arguments: Mapping[str, Any]) -> str:
+        return f"undo:{arguments['thing']}"
+
+
+def whole(thing: str) -> Plan:
+    """All that a plan can wait for, between effects of its own and of a run that it starts."""
+    child = ChildRun(name="part", agent="matrix", goal=f"A part of {thing}", input={"part": f"{thing}-part"})
+    return Plan(
+        steps=(
+            make(thing),
+            Timer(name="rest", length=timedelta(seconds=0.2)),
+            Signal(name="hear", signal="go"),
+            Children(name="delegate", runs=(child,)),
+            Signal(name="hold", signal="never"),
+        )
+    )
+
+
+def make(thing: str) -> Step:
+    return Step(name=f"make:{thing}", tool="make", arguments={"thing": thing})
+
+
 class Planner:
-    """Looks, then does."""
+    """Looks, then does; where its input says so, all that a plan can hold, or a part of that."""
 
     def propose(self, view: View) -> Proposal:
+        if "whole" in view.input:
+            return whole(str(view.input["whole"]))
+        if "part" in view.input:
+            return Plan(steps=(make(str(view.input["part"])),))
         arguments = {"thing": str(view.input["thing"])}
         look = Read(tool="look", arguments=arguments)
         if view.observed("look", arguments) is None:
@@ -139,6 +178,6 @@ AGENT = Agent(
     version="1",
     title="Matrix",
     planner=Planner(),
-    tools=(Look(), Do(), Query(), Key(), Blind()),
+    tools=(Look(), Do(), Query(), Key(), Blind(), Make(), Unmake()),
     policy=RulePolicy(version="1", rules=()),
 )
