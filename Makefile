@@ -40,8 +40,8 @@ test-rabbitmq: dev  ## Run the worker tests on RabbitMQ (package rabbitmq-server
 	@TEST_BROKER=rabbitmq MATRIX=$(MATRIX) BROWSER=none exec $(PY) -m pytest -n 2 --dist loadfile \
 		$(or $(TESTS),$(WORKER_TESTS)) $(ARGS)
 
-matrix: dev  ## Kill a worker at every point, with every kind of tool and every outcome
-	@MATRIX=all exec $(PY) -m pytest tests/matrix $(ARGS)
+matrix: dev  ## Kill a worker at every point, with every kind of tool and every outcome; try hundreds of lives
+	@MATRIX=all STATEFUL_EXAMPLES=$(or $(STATEFUL_EXAMPLES),300) exec $(PY) -m pytest tests/matrix tests/runs/test_stateful.py $(ARGS)
 
 check: dev  ## Run every static check
 	@exec bin/check
