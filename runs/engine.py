@@ -109,6 +109,9 @@ def _undo(held: Held) -> bool:
     if document is None:
         held.decide(lambda state, now: decide.finish_cancel(state))
         return False
+    if decide.disputed(held.state, document):
+        held.decide(lambda state, now: decide.disputed(state, document))
+        return False
     asks = planning.requirement(held.state, held.agent, document)
     held.decide(
         lambda state, now: decide.proposed(
@@ -282,13 +285,31 @@ def _execute(held: Held) -> bool:
     if not held.state.remaining:
         return _finish(held)
     if held.state.remaining[0].wait is not None:
-        held.decide(lambda state, now: decide.begin_wait(state, now=now))
-        return True
+        return _wait(held, held.state.remaining[0])
     return _send(held)
+
+
+def _wait(held: Held, step: s.PlanStep) -> bool:
+    """Begin to wait. Where that starts runs, its transaction makes the checks of a send."""
+    runs = step.wait.children if step.wait else ()
+    missing = next((x for x in runs if (x.agent, x.version) not in agents.registered()), None)
+    if missing:
+        name, version = missing.agent, missing.version
+        held.decide(lambda state, now: decide.human("version_unavailable", subject=name, evidence=version))
+        return False
+    guard = facts.guard_of(held.state, held.run, step.system, step.operation_id) if runs else None
+    try:
+        held.decide(lambda state, now: decide.begin_wait(state, now=now), guard=guard)
+    except SendRefused as refused:
+        return _checks_failed(held, refused)
+    return True
 
 
 def _finish(held: Held) -> bool:
     """Every step is done. A run that was not to end here is planned on."""
+    if held.state.undo_requested and (left := undoing.left_out(held.state, held.agent)):
+        held.decide(lambda state, now: decide.undo_more(state, left))
+        return True
     ends = decide.finish_cancel if held.state.undoing else decide.finished
     held.decide(lambda state, now: ends(state))
     return held.state.state is s.State.PLANNING
@@ -397,6 +418,11 @@ def _send_refused(held: Held, refused: SendRefused, sending: Sending) -> bool:
         terms, account = sending.terms, sending.account
         held.decide(lambda state, now: decide.occupied(state, holder, terms=terms, account=account, now=now))
         return True
+    return _checks_failed(held, refused)
+
+
+def _checks_failed(held: Held, refused: SendRefused) -> bool:
+    """Revalidation says why and what follows; where it lets the run pass again and again, a person."""
     held.refused_sends += 1
     if held.state.state in s.SENDING and held.refused_sends <= recovery.REFUSED_SENDS:
         return _revalidate(held)

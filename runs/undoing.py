@@ -37,6 +37,12 @@ def undoable(state: s.RunState, agent: Agent) -> tuple[Inherited, ...]:
     return tuple(stands for stands, _, _ in _undoable(state, agent))
 
 
+def left_out(state: s.RunState, agent: Agent) -> tuple[Inherited, ...]:
+    """What stands and can be undone, and came to stand after the plan that undoes was made."""
+    planned_for = [step.undoes for step in state.plan.plan.steps] if state.plan else []
+    return tuple(x for x in undoable(state, agent) if s.Undoes(run=x.run, effect=x.effect) not in planned_for)
+
+
 def can_undo(agent: Agent, tool: str) -> bool:
     """Whether this agent version has a tool that undoes what the tool of this name does."""
     return _pair(agent, tool) is not None

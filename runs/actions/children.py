@@ -5,25 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from runs import agents, sources, versions
 from runs.ledger import append
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.transitions import Refused
 from runs.models import Agent, Run
 from runs.outbox import wake_on_commit
 
 ACTOR_KIND = e.ActorKind.AGENT
 
 
+class CodeMissing(Refused):
+    """A run cannot be started: its agent's version is not registered in this process. Nothing changed."""
+
+    def __init__(self, child: e.ChildStarted) -> None:
+        self.child = child
+        super().__init__(None, e.ChildStarted.__name__)
+
+    def __str__(self) -> str:
+        return _(
+            "%(agent)s, version %(version)s, is not installed here, so its run was not started. Install it and try "
+            "again, or let the agent plan anew."
+        ) % {"agent": self.child.agent, "version": self.child.agent_version}
+
+
 def start(parent: s.RunState, started: Sequence[e.ChildStarted], *, run: Run, now: datetime) -> None:
-    """Make each child's row and its first event. Raises KeyError for an agent version that is not registered here."""
+    """Make each child's row and its first event. Raises CodeMissing."""
     for child in started:
         _start(parent, child, run, now)
 
 
 def _start(parent: s.RunState, child: e.ChildStarted, run: Run, now: datetime) -> None:
-    code = agents.registered()[(child.agent, child.agent_version)]
+    code = agents.registered().get((child.agent, child.agent_version))
+    if code is None:
+        raise CodeMissing(child)
     agent = Agent.objects.get(tenant_id=run.tenant_id, name=child.agent)
     at = max(now, parent.at)
     Run.objects.create(

@@ -61,11 +61,9 @@ def _to_tell(before: s.RunState | None, after: s.RunState) -> list[Callable[[], 
 
 
 def _tell_undone(state: s.RunState, gone: e.Inherited) -> None:
-    by = next(
-        x.number
-        for x in state.effects.values()
-        if x.undoes and (x.undoes.run, x.undoes.effect) == (gone.run, gone.effect)
-    )
+    target = s.Undoes(run=gone.run, effect=gone.effect)
+    tries = (x for x in state.effects.values() if x.undoes == target)
+    by = next(x.number for x in tries if x.status is s.EffectStatus.CONFIRMED)
     effect_undone(state.identity.run, by, gone.run, gone.effect)
 
 

@@ -452,6 +452,7 @@ def _contradiction_settled(draft: Draft, event: e.ContradictionSettled, recorded
         if step := settling.step_of(draft, effect):
             _step_done(draft, step, effect.number, recorded.seq)
         _open_promises(draft, effect, recorded)
+        evolving.undone(draft, draft.effects[event.effect])
 
 
 @_on(e.RunRestarted)

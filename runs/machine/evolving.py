@@ -117,6 +117,23 @@ def undone(draft: Draft, by: s.Effect) -> None:
     draft.inherited = tuple(x for x in draft.inherited if x not in gone)
 
 
+def stands_again(draft: Draft, by: s.Effect) -> None:
+    """People found that an effect which undid another did not happen: that one stands, as before."""
+    target = by.undoes
+    if target is None:
+        return
+    if target.run != draft.identity.run:
+        back = tuple(x for x in draft.undone if (x.run, x.effect) == (target.run, target.effect))
+        draft.undone = tuple(x for x in draft.undone if x not in back)
+        draft.inherited += back
+        return
+    undone_one = draft.effects[target.effect]
+    if undone_one.compensated_by == s.Undoes(run=target.run, effect=by.number):
+        draft.effects[target.effect] = replace(
+            undone_one, status=s.EffectStatus.CONFIRMED, compensated_by=None
+        )
+
+
 def carried_out(draft: Draft, event: e.PlanCarriedOut, recorded: e.Recorded) -> None:
     """The planner begins anew, without failures of before."""
     draft.retry_at, draft.failures, draft.reads = None, 0, 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from runs.machine import events as e
+from runs.machine import evolving
 from runs.machine import state as s
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def settled(draft: Draft, event: e.ContradictionSettled, recorded: e.Recorded) -
             _record(draft, event, recorded, s.EffectStatus.NOT_EXECUTED)
             steps = tuple(step for step, number in draft.done.items() if number == event.effect)
             _undone(draft, steps, since=effect.receipt.seq if effect.receipt else 0)
+            evolving.stands_again(draft, effect)
         case s.Finding.HAPPENED_TWICE:
             _owes_undoing(draft, effect, event.owes, recorded)
     if draft.state in s.TERMINAL:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from runs.machine.events import Actor, Cause, Check, Inherited, MatchFound, Reason, Sender, Term, Terms
-from runs.machine.waits import Child, Part, PlanWait, Signal, Wait
+from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -569,9 +569,17 @@ class RunState(Part, frozen=True, kw_only=True):
         return bool(held or self.inherited_by(step.system, step.operation_id))
 
     def waited(self, step: PlanStep) -> bool:
-        """Whether a waiting step has begun: what its children may spend is counted with them."""
+        """Whether a waiting step has begun."""
         known = self.waits.get(step.name)
         return step.wait is not None and known is not None and known.digest == step.arguments_digest
+
+    def cost(self, step: PlanStep) -> Decimal:
+        """What the step will cost from here on: nothing where it stands; of runs, the budgets of those not started."""
+        if step.wait is not None:
+            started = {(c.name, c.work) for c in self.children.values() if c.step == step.name}
+            runs = ((x, (x.name, work_of(x.agent, x.goal, x.input))) for x in step.wait.children)
+            return sum((Decimal(x.budget or 0) for x, work in runs if work not in started), Decimal())
+        return Decimal() if step.cost is None or self.stands(step) else Decimal(step.cost)
 
     def expected_versions(self, step: str) -> dict[str, str]:
         """Resource -> version that a step is bound to, for tools that can pass them on."""
@@ -590,10 +598,7 @@ class RunState(Part, frozen=True, kw_only=True):
         """What the budget leaves after these steps as well; below zero it does not cover them. None: no limit."""
         if self.identity.budget is None:
             return None
-        costs = (
-            Decimal(x.cost) for x in steps if x.cost is not None and not self.stands(x) and not self.waited(x)
-        )
-        return Decimal(self.identity.budget) - self.spent - sum(costs, Decimal())
+        return Decimal(self.identity.budget) - self.spent - sum(map(self.cost, steps), Decimal())
 
     @property
     def last_confirmed(self) -> Effect | None:

@@ -138,6 +138,8 @@ _CAUSES: Final[dict[str, Words]] = {
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),
     "cancelled": gettext_lazy("The run is being cancelled."),
+    "stands_no_more": gettext_lazy("%(subject)s does not stand any more, so there is nothing to undo."),
+    "stands_too": gettext_lazy("%(subject)s was found to stand too, and is to be undone."),
 }
 
 #: What an approver lost: kind of the denial.

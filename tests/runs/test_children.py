@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from accounts.rights import Right, withdraw_right
 from approvals.models import Request
-from runs import actions, recovery
+from runs import actions, agents, engine, recovery
 from runs.actions import relatives
+from runs.actions.children import CodeMissing
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.safety import Action, next_safe_action
@@ -18,6 +20,7 @@ from runs.machine.state import RequestStatus, State
 from runs.machine.transitions import Decision
 from runs.machine.waits import child_id
 from runs.models import Child, Run
+from runs.tools import Answer
 from tests.outside import World
 from tests.people import House, advance, assert_replays
 
@@ -315,3 +318,72 @@ def test_another_plan_with_the_same_work_starts_none_that_ended_well(house: Hous
             house.choose(run, Decision.RETRY)
     house.choose(run, Decision.REPLAN)
     assert [c.name for c in advance(run).children.values()] == ["1", "2", "1"]
+
+
+def _stopped(house: House, run: Run) -> None:
+    """The first child ends before its goal, and its parent is told."""
+    child = children(run)[0]
+    house.cancel(child)
+    advance(child)
+    advance(run)
+
+
+def test_a_later_plan_adds_runs_to_a_step_and_the_budget_covers_them(house: House) -> None:
+    first = {"children": {"x": pays("1")}, "budget": "60"}
+    more = {"children": {"x": pays("1"), "y": pays("2")}, "budget": "95"}
+    run = house.scripted([first], [more], more=True, budget=Decimal("100"))
+    advance(children(run)[0])
+    state = advance(run)
+    assert [r.code for r in state.reasons] == ["budget_exhausted"]
+    assert len(children(run)) == 1
+
+
+def test_no_run_is_started_once_its_approval_does_not_stand(
+    house: House, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = house.scripted([{"tool": "pay", "order": "4", "amount": "500.00"}, delegates("9")])
+    house.decide(run, house.approver)
+    called = engine._called
+
+    def and_loses_the_right(*args: Any) -> Answer:
+        house.approver.is_active = False
+        house.approver.save()
+        return called(*args)
+
+    monkeypatch.setattr(engine, "_called", and_loses_the_right)
+    state = advance(run)
+    assert state.state is State.WAITING_APPROVAL
+    assert state.children == {} and world.calls == ["pay:4"]
+
+
+def test_a_run_whose_code_is_not_here_is_not_started(
+    house: House, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = house.scripted([delegates("9"), TELL])
+    _stopped(house, run)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(agents, "registered", dict)
+        with pytest.raises(CodeMissing, match="payer, version 1, is not installed here"):
+            house.choose(run, Decision.RETRY)
+    assert len(children(run)) == 1
+
+
+def test_a_worker_without_a_runs_code_leaves_it_to_a_person(
+    house: House, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = house.scripted([{"tool": "pay", "order": "4", "amount": "500.00"}, delegates("9")])
+    house.decide(run, house.approver)
+
+    class Elsewhere(dict[Any, Any]):
+        def __contains__(self, key: object) -> bool:
+            return False
+
+    with monkeypatch.context() as elsewhere:
+        here = Elsewhere(agents.registered())
+        elsewhere.setattr(agents, "registered", lambda: here)
+        state = advance(run)
+    assert [(r.code, r.subject) for r in state.reasons] == [("version_unavailable", "payer")]
+
+    house.choose(run, Decision.RESUME)
+    assert advance(run).state is State.WAITING
+    assert world.times("pay:4") == 1

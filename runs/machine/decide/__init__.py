@@ -42,11 +42,13 @@ from runs.machine.decide.undoing import (
     begin_cancel,
     cancel,
     compensated,
+    disputed,
     end,
     finish_cancel,
     keys_to_go_on,
     rounds_to_go_on,
     standing,
+    undo_more,
 )
 from runs.machine.decide.versions import cannot_move, ended_by, moved, other_parts
 from runs.machine.decide.waiting import begin_wait, child_moved, latest_children, signalled, wait_over
@@ -78,6 +80,7 @@ __all__ = [
     "constraints_digest",
     "decided",
     "dispatched",
+    "disputed",
     "done_again",
     "end",
     "ended_by",
@@ -112,6 +115,7 @@ __all__ = [
     "rounds_to_go_on",
     "signalled",
     "standing",
+    "undo_more",
     "unserved",
     "wait_over",
 ]

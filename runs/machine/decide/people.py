@@ -169,6 +169,8 @@ def _ask_first(state: s.RunState) -> Events:
 
 def _refused_steps(state: s.RunState) -> tuple[str, ...]:
     """Steps whose operation did not happen in its latest round, and can only be done in a new one."""
+    if state.plan is None or state.undoing != state.plan.plan.undo:
+        return ()  # what the plan before the cancel left undone is not what is tried again
     return tuple(step.name for step in state.remaining if _needs_round(state, step))
 
 

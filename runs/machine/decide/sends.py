@@ -58,6 +58,8 @@ def next_send(
     if state.identity.deadline and now > state.identity.deadline and not state.undoing:
         return human("deadline_passed", evidence=state.identity.deadline.isoformat())
     step = state.remaining[0]
+    if gone := _stands_no_more(state, step):
+        return (e.PlanVoided(version=state.plan.version, causes=(gone,)),)
     round_ = state.round_of(step)
     operation_id = round_suffix(step.operation_id, round_)
     if known := state.by_operation(step.system, operation_id):
@@ -77,6 +79,19 @@ def next_send(
         arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
     )  # fmt: skip
     return _after_lost_history(intent) if state.history_lost else (intent,)
+
+
+def _stands_no_more(state: s.RunState, step: s.PlanStep) -> e.Cause | None:
+    """Why what the step would undo is not there to be undone: people found meanwhile that it did not happen."""
+    target = step.undoes
+    if target is None:
+        return None
+    if target.run == state.identity.run:
+        stands, name = state.effects[target.effect].status is s.EffectStatus.CONFIRMED, f"E-{target.effect}"
+    else:
+        stands = any((x.run, x.effect) == (target.run, target.effect) for x in state.inherited)
+        name = f"{target.run} E-{target.effect}"
+    return None if stands else e.Cause(what="stands_no_more", subject=name, was="", now="")
 
 
 def _after_lost_history(intent: e.EffectIntended) -> Events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.decide.common import Events
+from runs.machine.decide.common import Events, human
 from runs.machine.decide.sends import NEW_ROUND
 from runs.machine.transitions import Refused, allows
 
@@ -42,6 +42,27 @@ def standing(state: s.RunState) -> tuple[e.Inherited, ...]:
     """What stands in this run's lineage as far as it knows, in the order in which it came to stand."""
     own = (_own(state, x) for x in state.effects.values() if x.status is s.EffectStatus.CONFIRMED)
     return tuple(sorted((*state.inherited, *(x for x in own if x)), key=lambda x: x.seq))
+
+
+def undo_more(state: s.RunState, left: tuple[e.Inherited, ...]) -> Events:
+    """The plan that undoes is carried out, and more was found to stand meanwhile: another plan undoes that too."""
+    if state.plan is None:
+        return ()
+    own = state.identity.run
+    names = (f"E-{x.effect}" if x.run == own else f"{x.run} E-{x.effect}" for x in left)
+    causes = tuple(e.Cause(what="stands_too", subject=name, was="", now="") for name in names)
+    return (e.PlanVoided(version=state.plan.version, causes=causes),)
+
+
+def disputed(state: s.RunState, plan: s.PlanDocument) -> Events:
+    """What evidence says did not happen, or happened otherwise, is not undone on a guess: people settle it first."""
+    own = {x.undoes.effect for x in plan.steps if x.undoes and x.undoes.run == state.identity.run}
+    for effect in state.contradicted:
+        if effect.number in own and effect.contradicted:
+            return human(
+                "effect_conflict", subject=f"E-{effect.number}", evidence=effect.contradicted.reference
+            )
+    return ()
 
 
 def _own(state: s.RunState, effect: s.Effect) -> e.Inherited | None:

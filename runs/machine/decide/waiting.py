@@ -99,7 +99,7 @@ def _stopped(state: s.RunState, step: str) -> tuple[Child, ...]:
 def start_again(state: s.RunState) -> Events:
     """The runs that ended before their goal, started anew in the next round of the step that waits for them."""
     step = state.remaining[0] if state.remaining else None
-    if step is None or step.wait is None:
+    if step is None or step.wait is None or state.undoing:
         return ()
     stopped = {c.name for c in _stopped(state, step.name)}
     again = tuple(
