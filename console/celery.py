@@ -16,6 +16,8 @@ TRANSPORT_ALIASES.update(
     amqp="console.rabbitmq:Transport",
     pyamqp="console.rabbitmq:Transport",
     amqps="console.rabbitmq:SSLTransport",
+    redis="console.valkey:Transport",
+    rediss="console.valkey:Transport",
 )
 
 app = Celery("handoff", amqp="console.queues:Amqp")
