@@ -7,12 +7,15 @@ from uuid import uuid4
 
 import pytest
 
+from accounts.rights import Right, grant_right
 from approvals.models import Verdict
 from runs import actions, recovery
 from runs.actions import relatives
-from runs.ledger import load
+from runs.clock import database_now
+from runs.ledger import append, load
+from runs.machine import events as e
 from runs.machine.safety import Action, next_safe_action
-from runs.machine.state import Direction, EffectStatus, State
+from runs.machine.state import Direction, EffectStatus, Finding, State
 from runs.machine.transitions import Decision, Refused
 from runs.models import Effect, Run
 from tests.fixtures.clock import Clock
@@ -263,3 +266,30 @@ def test_the_rows_say_what_comes_next(house: House, world: World, given: Run) ->
     house.cancel(given, undo=True)
     advance(given)
     assert next_safe_action(load(given.pk)).action is Action.ASK
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_what_people_find_about_an_undoing_is_so_of_what_it_undid(
+    house: House, world: World, clock: Clock, happened: bool
+) -> None:
+    """Recorded as refused and found done; recorded as done and found refused."""
+    for right in (Right.ATTEST_EFFECTS, Right.RECONCILE_EFFECTS):
+        grant_right(to=house.operator, right=right, obj=house.agent, actor=None, now=database_now())
+    run = house.scripted([give("1"), WAIT])
+    world.answers = ["refused"] if happened else []
+    house.cancel(run, undo=True)
+    before = advance(run)
+    assert before.effects[1].status is (EffectStatus.CONFIRMED if happened else EffectStatus.COMPENSATED)
+    came = e.EvidenceKept(
+        effect=2, executed=happened, reference="slip" if happened else "", evidence=e.raw("{}"), source="call",
+        contradicts=True, raises=True,
+    )  # fmt: skip
+    append(before, [came], actor=actions.person_actor(house.operator), now=database_now())
+    clock.move(timedelta(minutes=5))
+    actions.settle_contradiction(
+        person=house.operator, run_id=run.pk, effect=2, evidence=before.seq + 1, reference="", how="I rang them",
+        finding=Finding.HAPPENED if happened else Finding.NOT_HAPPENED, submission=uuid4(),
+    )  # fmt: skip
+    after = assert_replays(run).effects[1]
+    assert after.status is (EffectStatus.COMPENSATED if happened else EffectStatus.CONFIRMED)
+    assert bool(after.compensated_by) is happened
