@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,9 +24,9 @@ from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.decide import ConclusionRefused
 from runs.machine.safety import Action, next_safe_action
-from runs.machine.state import TERMINAL, Effect, EffectStatus, RunState, State
+from runs.machine.state import Effect, EffectStatus, RunState, State
 from runs.machine.transitions import Decision, Refused
-from runs.models import Run
+from runs.models import CLOSED, Run
 from tests.fixtures.clock import Clock
 from tests.outside import World
 from tests.people import House, assert_replays
@@ -44,20 +46,37 @@ class Storm:
     def __init__(self, number: int, house: House, world: World, clock: Clock) -> None:
         self.dice, self.order = random.Random(number), f"order-{number}"
         self.house, self.world, self.clock = house, world, clock
-        tool = KINDS[number % len(KINDS)]
-        self.run = house.start(self.order, self.dice.choice(["50.00", "250.00"]), tool=tool)
+        tool, amount = KINDS[number % len(KINDS)], self.dice.choice(["50.00", "250.00"])
+        plans = self._plans(tool, amount)
+        more: dict[str, Any] = {"plans": plans} if number % 3 == 1 else {}
+        self.run = house.start(self.order, amount, tool=tool, **more)
         for person in (house.operator, house.second):
             grant_right(
                 to=person, right=Right.ATTEST_EFFECTS, obj=house.agent, actor=None, now=database_now()
             )
         self.did: list[str] = []
 
+    def _plans(self, tool: str, amount: str) -> list[list[dict[str, Any]]]:
+        """The same effects with waits between them, and one by a run that is started for it."""
+        pay, tell, give = (
+            {"tool": x, "order": self.order, "amount": amount} for x in (tool, "tell", "give_dear")
+        )
+        part = {"plans": [[give, {"timer": 1}]]}
+        return [[pay, {"timer": 1}, {"signal": "go"}, {"children": {"part": part}}, tell, {"signal": "end"}]]
+
     @property
     def state(self) -> RunState:
         return load(self.run.pk)
 
+    def open_runs(self) -> list[Run]:
+        """The run, its successor, and those that they started, as far as they go on."""
+        return list(
+            Run.objects.filter(lineage=self.run.lineage).exclude(state__in=CLOSED).order_by("created_at")
+        )
+
     def blow(self, moves: int) -> None:
         for _ in range(moves):
+            self.run = self.dice.choice(self.open_runs() or [self.run])
             move = self.dice.choice(self._moves())
             self.did.append(move.__name__)
             try:
@@ -76,6 +95,7 @@ class Storm:
             *faults,
             *people,
             *[self.decide] * 3,
+            *[self.answer] * 2,
             self.ask_and_conclude,
             self.fair,
             self.fair,
@@ -157,7 +177,11 @@ class Storm:
 
     def cancel(self) -> None:
         if self.dice.random() < 0.3:
-            self.house.cancel(self.run)
+            self.house.cancel(self.run, undo=self.dice.random() < 0.5)
+
+    def answer(self) -> None:
+        if wait := self.state.wait:
+            self.house.answer(self.run, wait.signal or "early")
 
     def decide(self) -> None:
         action = next_safe_action(self.state)
@@ -201,23 +225,26 @@ class Storm:
                     reference="slip 7" if happened else "", how="I rang them", submission=uuid4(),
                 )  # fmt: skip
 
-    def calm(self) -> RunState:
-        """The weather is fair and everybody does what the page says; the run comes to its end."""
+    def calm(self) -> None:
+        """The weather is fair and everybody does what the page says; the runs come to their ends."""
         self.fair()
         self.world.answers = []
         for person in (self.house.approver, self.house.second):
             grant_right(
                 to=person, right=Right.APPROVE_PLANS, obj=self.house.agent, actor=None, now=database_now()
             )
-        end = time.monotonic() + 20
+        end = time.monotonic() + 40
         while time.monotonic() < end:
-            self.work()
-            if self.state.state in TERMINAL:
-                return self.state
-            self._as_the_page_says()
-            if self.state.state is not State.APPROVED:
+            for run in self.open_runs():
+                self.run = run
+                self.work()
+                self._as_the_page_says()
+            actions.tell_untold(100)
+            if not self.open_runs():
+                return
+            if all(run.state != State.APPROVED for run in self.open_runs()):
                 self.clock.move(timedelta(seconds=1))
-        raise AssertionError(f"no end: {self.state.state} {self.state.reasons}")
+        raise AssertionError(f"no end: {[(run.state, run.reasons) for run in self.open_runs()]}")
 
     def _as_the_page_says(self) -> None:
         try:
@@ -226,21 +253,37 @@ class Storm:
                     if next_safe_action(self.state).action is Action.RENEW:
                         self.renew()
                     self.approve()
+                case State.WAITING:
+                    self.answer()
                 case State.NEEDS_HUMAN:
                     self.ask_and_conclude()
                     self.decide()
                     if next_safe_action(self.state).action is Action.DECIDE:
-                        self.house.cancel(self.run)
+                        self._stop()
         except (Refused, ConclusionRefused, ApprovalError):
             return
 
+    def _stop(self) -> None:
+        """Nothing else goes on: it ends, and where it could not be undone it ends as it is."""
+        if self.state.undoing:
+            actions.end_run(person=self.house.operator, run_id=self.run.pk, note="", submission=uuid4())
+        else:
+            self.house.cancel(self.run)
+
     def once(self) -> None:
         """Each operation was really done at most once, whatever round it took; and a success did all of it."""
+        done = Counter(operation.split("#")[0].split("~")[0] for operation, _, _ in self.world.executed)
         for what in ("pay", "tell"):
-            times = sum(done.split("#")[0] == f"{what}:{self.order}" for done, _, _ in self.world.executed)
+            times = done[f"{what}:{self.order}"]
             assert times <= 1, f"{what} was done {times} times"
-            if self.state.state is State.SUCCEEDED:
+            if self.succeeded():
                 assert times == 1
+        given = done[f"give_dear:{self.order}"] - done[f"take_back_dear:{self.order}"]
+        assert given in (0, 1), f"given and not taken back {given} times"
+
+    def succeeded(self) -> bool:
+        """Whether the run, or the successor that it has, did all that it was to do."""
+        return Run.objects.filter(lineage=self.run.lineage, parent=None, state=State.SUCCEEDED).exists()
 
 
 def storm(number: int, house: House, world: World, clock: Clock, *, moves: int = 25) -> None:
