@@ -31,6 +31,7 @@ class Desk:
     house: House
     world: World
     shadow: Shadow
+    errs: bool = False  #: what is stated of the outside is not true
 
     def state(self, run: str) -> RunState:
         return self.shadow.states[run]
@@ -149,7 +150,7 @@ class Desk:
         self.follow(run)
 
     def _attest(self, run: str, effect: Effect) -> None:
-        happened = self.happened(effect)
+        happened = self.happened(effect) is not self.errs
         for person in (self.house.operator, self.house.second):
 
             def pure(state: RunState, person: User = person) -> decide.Events:

@@ -121,7 +121,7 @@ class Lives(RuleBasedStateMachine):
         self.excused: set[str] = set()
         self.late: list[tuple[float, Callable[[], None]]] = []
         self.untold = self.swept = False
-        self.stepped = timedelta()
+        self.stepped = self.furthest = timedelta()
         self.sees = [self.house.approver, self.house.second]
         self.world.reset()
         self.workers.appended = self.shadow.appended
@@ -213,10 +213,12 @@ class Lives(RuleBasedStateMachine):
         which=WHICH,
         when=st.sampled_from(["before", "after"]),
         seconds=st.sampled_from([2.6, 6.0, 60.0]),
-        person=st.booleans(),
+        person=st.sampled_from(["", "knows", "errs"]),
     )
-    def taken_over(self, which: int, when: str, seconds: float, person: bool) -> None:
-        """A worker is stopped at its call; another one takes the run, then the first goes on."""
+    def taken_over(self, which: int, when: str, seconds: float, person: str) -> None:
+        """A worker is stopped at its call; another one takes the run, then the first goes on. Meanwhile a person says
+        what became of the effect, and may err.
+        """
         run = self.pick(which)
         if run is None:
             return
@@ -226,17 +228,21 @@ class Lives(RuleBasedStateMachine):
                 return
             self.world.hook = None
             operation = self.world.calls[-1]
+            if person == "errs":
+                self.world.outage, self.desk.errs = "503", True
             for _ in range(3):
                 self._passes(timedelta(seconds=seconds))
                 self.workers.advance(run)
             self.desk.follow(run)
             if person:
                 self.desk.reconcile(run)
-            if when == "before" and any(
-                x.operation_id == operation and x.receipt and x.receipt.by_person and not x.receipt.executed
+            self.desk.errs = False
+            said = any(
+                x.operation_id == operation and x.receipt and x.receipt.by_person
                 for x in self.shadow.states[run].effects.values()
-            ):
-                self.excused.add(base(operation))
+            )
+            if said and (when == "before" or person == "errs"):
+                self.excused.add(done_by(operation))
 
         self.world.hook = hook
         self._work(run)
@@ -256,6 +262,7 @@ class Lives(RuleBasedStateMachine):
     @rule(minutes=st.sampled_from([-10, 10]))
     def clock_steps(self, minutes: int) -> None:
         self.stepped += timedelta(minutes=minutes)
+        self.furthest = max(self.furthest, self.stepped)
         self.workers.steps(timedelta(minutes=minutes))
 
     @rule(which=WHICH, verdict=st.sampled_from([*Verdict, Verdict.APPROVE, Verdict.APPROVE]))
@@ -309,14 +316,15 @@ class Lives(RuleBasedStateMachine):
         if run := self.pick(which):
             self.desk.move(run, version)
 
-    @rule(which=WHICH)
-    def unserved(self, which: int) -> None:
-        if run := self.pick(which):
+    @rule(which=WHICH, seldom=st.integers(0, 5))
+    def unserved(self, which: int, seldom: int) -> None:
+        if seldom == 5 and (run := self.pick(which)):
             version = Run.objects.get(pk=run).agent_version
             actions.stop_unserved(run_id=run, version=version)
 
     @rule()
     def sweep(self) -> None:
+        recovery.announce("w")
         recovery.sweep()
         recovery.sweep()
         self.untold, self.swept = False, True
@@ -352,11 +360,7 @@ class Lives(RuleBasedStateMachine):
     def _standing(self) -> Counter[str]:
         stands: Counter[str] = Counter()
         for done, _, _ in self.world.executed:
-            undoes = base(done)
-            if undoes.startswith("take_back"):
-                stands[undoes.replace("take_back", "give")] -= 1
-            else:
-                stands[undoes] += 1
+            stands[done_by(done)] += -1 if done.startswith("take_back") else 1
         return stands
 
     # How it ends
@@ -401,6 +405,7 @@ class Lives(RuleBasedStateMachine):
         match next_safe_action(state).action:
             case Action.REVIEW:
                 self.desk.verdict(run, self.house.approver, Verdict.APPROVE)
+                self._work(run)  # before it expires
             case Action.RENEW:
                 self.desk.renew(run)
             case Action.RECONCILE:
@@ -451,6 +456,11 @@ CHOICES: Final = (Decision.RETRY, Decision.RESUME, Decision.REPLAN, Decision.RES
 def base(operation: str) -> str:
     """An operation without its rounds."""
     return operation.split("#")[0].split("~")[0]
+
+
+def done_by(operation: str) -> str:
+    """The operation, or the one that it undoes."""
+    return base(operation).replace("take_back", "give")
 
 
 @pytest.fixture
