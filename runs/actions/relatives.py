@@ -39,6 +39,14 @@ JOIN runs_effect o ON o.run_id = u.undoes_run AND o.number = u.undoes_effect
 WHERE u.undoes_run <> '' AND u.undoes_run <> u.run_id AND u.status = 'confirmed' AND o.status = 'confirmed'
 LIMIT %(most)s
 """
+_STANDS = """
+SELECT u.run_id, u.number, o.run_id, o.number FROM runs_effect u
+JOIN runs_effect o ON o.run_id = u.undoes_run AND o.number = u.undoes_effect
+WHERE u.undoes_run <> '' AND u.undoes_run <> u.run_id AND u.status = 'not_executed' AND o.status = 'compensated'
+    AND NOT EXISTS (SELECT FROM runs_effect x WHERE x.undoes_run = o.run_id AND x.undoes_effect = o.number
+        AND x.status = 'confirmed')
+LIMIT %(most)s
+"""
 
 
 def tell_on_commit(before: s.RunState | None, after: s.RunState) -> None:
@@ -57,7 +65,16 @@ def _to_tell(before: s.RunState | None, after: s.RunState) -> list[Callable[[], 
     known = len(before.undone) if before else 0
     if len(after.undone) > known:
         told += [partial(_tell_undone, after, gone) for gone in after.undone[known:]]
+    if before and len(after.undone) < known:
+        told += [partial(_tell_stands, after, x) for x in before.undone if x not in after.undone]
     return told
+
+
+def _tell_stands(state: s.RunState, back: e.Inherited) -> None:
+    target = s.Undoes(run=back.run, effect=back.effect)
+    for tried in state.effects.values():
+        if tried.undoes == target and tried.status is s.EffectStatus.NOT_EXECUTED:
+            effect_stands(state.identity.run, tried.number, back.run, back.effect)
 
 
 def _tell_undone(state: s.RunState, gone: e.Inherited) -> None:
@@ -90,6 +107,11 @@ def effect_undone(run_id: str, number: int, of_run: str, of_effect: int) -> None
     _tell(of_run, lambda state: decide.compensated(state, of_effect, by_run=run_id, by_effect=number))
 
 
+def effect_stands(run_id: str, number: int, of_run: str, of_effect: int) -> None:
+    """Tell a run that has ended that its effect, which another one was taken to have undone, stands."""
+    _tell(of_run, lambda state: decide.not_compensated(state, of_effect, by_run=run_id, by_effect=number))
+
+
 def _tell(run_id: str, decider: Callable[[s.RunState], decide.Events]) -> None:
     with transaction.atomic():
         fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
@@ -103,7 +125,12 @@ def _tell(run_id: str, decider: Callable[[s.RunState], decide.Events]) -> None:
 
 def tell_untold(most: int) -> None:
     """Tell again what a process that died after its commit did not tell."""
-    for query, tell in ((_ENDED, child_moved), (_LEFT, stop_child), (_UNDONE, effect_undone)):
+    for query, tell in (
+        (_ENDED, child_moved),
+        (_LEFT, stop_child),
+        (_UNDONE, effect_undone),
+        (_STANDS, effect_stands),
+    ):
         with connection.cursor() as cursor:
             cursor.execute(query, {"closed": CLOSED, "most": most})
             rows = cursor.fetchall()

@@ -578,11 +578,15 @@ class RunCancelled(Event, frozen=True, kw_only=True):
 
 
 class EffectCompensated(Event, frozen=True, kw_only=True):
-    """Another run undid an effect of this one, which had ended: it stands no more."""
+    """Another run undid an effect of this one, which had ended: it stands no more.
+
+    `stands`: people found that it was not undone after all, so it stands again.
+    """
 
     effect: int
     by_run: str
     by_effect: int
+    stands: bool = False
 
 
 class PlanCarriedOut(Event, frozen=True, kw_only=True):

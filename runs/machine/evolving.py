@@ -94,11 +94,10 @@ def child_ended(draft: Draft, event: e.ChildEnded, recorded: e.Recorded) -> None
 
 
 def compensated(draft: Draft, event: e.EffectCompensated, recorded: e.Recorded) -> None:
-    """Another run undid it."""
-    by = s.Undoes(run=event.by_run, effect=event.by_effect)
-    draft.effects[event.effect] = replace(
-        draft.effects[event.effect], status=s.EffectStatus.COMPENSATED, compensated_by=by
-    )
+    """Another run undid it, or did not after all."""
+    by = None if event.stands else s.Undoes(run=event.by_run, effect=event.by_effect)
+    status = s.EffectStatus.CONFIRMED if event.stands else s.EffectStatus.COMPENSATED
+    draft.effects[event.effect] = replace(draft.effects[event.effect], status=status, compensated_by=by)
 
 
 def undone(draft: Draft, by: s.Effect) -> None:

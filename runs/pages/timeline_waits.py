@@ -53,6 +53,8 @@ def _child_ended(event: e.ChildEnded) -> str:
 
 def _compensated(event: e.EffectCompensated) -> str:
     facts = {"effect": f"E-{event.effect}", "run": event.by_run, "by": f"E-{event.by_effect}"}
+    if event.stands:
+        return _("was told that %(run)s did not undo %(effect)s by its %(by)s: it stands.") % facts
     return _("was told that %(run)s undid %(effect)s by its %(by)s.") % facts
 
 

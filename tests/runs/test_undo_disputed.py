@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 from accounts.rights import Right, grant_right
-from runs import actions
+from runs import actions, recovery
+from runs.actions import relatives
 from runs.clock import database_now
 from runs.ledger import append, load
 from runs.machine import decide
@@ -195,3 +196,31 @@ def test_trying_to_undo_again_starts_no_run(house: House, world: World) -> None:
 
     assert advance(run).state is State.CANCELLED
     assert Run.objects.filter(parent=run).count() == 1
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told", "by the sweep"])
+def test_a_relative_is_told_that_its_effect_stands_after_all(
+    house: House, world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    world.answers = ["", "refused"]
+    run = house.scripted([give("1"), {"tool": "tell", "order": "1"}, WAIT])
+    done = actions.restart_run(person=house.operator, run_id=run.pk, note="again", submission=uuid4())
+    successor = Run.objects.get(pk=done.run)
+    advance(successor)
+    house.cancel(successor, undo=True)
+    undo = next(x.number for x in advance(successor).effects.values() if x.tool == "take_back")
+    assert load(run.pk).effects[1].status is EffectStatus.COMPENSATED
+    late(successor, undo, executed=False)
+    clock.move(timedelta(hours=1))
+
+    with monkeypatch.context() as lost:
+        if not told:
+            lost.setattr(relatives, "_to_tell", lambda before, after: [])
+        find(house, successor, undo, Finding.NOT_HAPPENED)
+    recovery.sweep()
+
+    known = assert_replays(run).effects[1]
+    assert (known.status, known.compensated_by) == (EffectStatus.CONFIRMED, None)
+    assert [x.effect for x in load(successor.pk).inherited if x.run == run.pk] == [1]
+    recovery.sweep()
+    assert load(run.pk).effects[1].status is EffectStatus.CONFIRMED

@@ -123,3 +123,13 @@ def compensated(state: s.RunState, effect: int, *, by_run: str, by_effect: int) 
     ):
         return ()
     return (e.EffectCompensated(effect=effect, by_run=by_run, by_effect=by_effect),)
+
+
+def not_compensated(state: s.RunState, effect: int, *, by_run: str, by_effect: int) -> Events:
+    """People found that another run did not undo an effect of this one; nothing where it did not seem so."""
+    known = state.effects.get(effect)
+    if known is None or known.compensated_by != s.Undoes(run=by_run, effect=by_effect):
+        return ()
+    if not allows(state.state, e.EffectCompensated):
+        return ()
+    return (e.EffectCompensated(effect=effect, by_run=by_run, by_effect=by_effect, stands=True),)
