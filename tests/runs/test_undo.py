@@ -50,7 +50,8 @@ def test_what_can_be_undone_is_undone_the_latest_first(house: House, world: Worl
         "give:1": "compensated", "give:2": "compensated", "pay:3": "confirmed",
         "take_back:1": "confirmed", "take_back:2": "confirmed",
     }  # fmt: skip
-    assert [(x.undoes_run, x.undoes_effect) for x in Effect.objects.filter(run=given, tool="take_back")] == [
+    undone = Effect.objects.filter(run=given, tool="take_back").order_by("number")
+    assert [(x.undoes_run, x.undoes_effect) for x in undone] == [
         (given.pk, 2),
         (given.pk, 1),
     ]
