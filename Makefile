@@ -12,7 +12,7 @@ export UV
 
 # What works on the database (but for what is long and says nothing about SQL), and what works with real workers.
 DATABASE_TESTS := tests/platform/test_migrations.py tests/runs tests/approvals tests/accounts tests/replay tests/gates \
-	tests/fixtures_schema $(addprefix --ignore=tests/runs/test_,storm.py summaries.py artifacts.py)
+	tests/fixtures_schema $(addprefix --ignore=tests/runs/test_,storm.py stateful.py fencing.py summaries.py artifacts.py)
 WORKER_TESTS := tests/matrix tests/story/test_workers.py tests/story/test_broker.py tests/platform/test_broker.py \
 	tests/platform/test_outside_broker.py
 

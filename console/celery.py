@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, setup_logging, worker_ready
+from celery.signals import beat_init, setup_logging, task_postrun, task_prerun, worker_ready
+from django.db import close_old_connections
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
@@ -28,6 +29,13 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def keep_our_logging(**_kwargs: Any) -> None:
     """Having a receiver is what stops Celery from configuring logging; Django's settings did it."""
+
+
+@task_prerun.connect
+@task_postrun.connect
+def keep_only_a_good_connection(**_kwargs: Any) -> None:
+    """A connection that broke, or that the server ended meanwhile, is not used by the next task."""
+    close_old_connections()
 
 
 @worker_ready.connect

@@ -192,6 +192,9 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_DEFAULT_QUEUE = "handoff"
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Else the library closes the database's connection around every task, and each begins with a new backend. Whether it is
+# still good is asked before each task instead (console.celery).
+CELERY_DB_REUSE_MAX = 10_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"

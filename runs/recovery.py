@@ -132,8 +132,8 @@ class Held:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the run back, unless the database is away: then the lease ends by itself."""
-        if not isinstance(error, OperationalError | InterfaceError):
+        """Give the run back, unless the database is away: then the lease ends by itself. One that ended is nobody's."""
+        if self.state.state not in s.TERMINAL and not isinstance(error, OperationalError | InterfaceError):
             _release(self.run.pk, self.token, None)
 
     def validated(self, state: s.RunState) -> bool:
