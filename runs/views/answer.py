@@ -11,12 +11,11 @@ from runs import actions
 from runs.access import run_for
 from runs.answers import AnswerWrong, name_of, payload_of
 from runs.pages import answering
-from runs.pages.conflict import conflict
+from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
-    number,
     person_of,
     shell,
     show,
@@ -84,12 +83,8 @@ def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 20
 def _again(request: HttpRequest, run_id: str, error: Refusal, status: int) -> HttpResponse:
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
-    values = {name: request.POST.get(name, "") for name in ("name", "payload")}
+    values = typed_again(request, "name", "payload")
     if status != 409:
-        errors = error.errors if isinstance(error, FormWrong) else [{"field": "", "message": str(error)}]
-        return _page(request, page, {"values": values, "errors": errors}, status=status)
-    panel = conflict(
-        page.state, page.log, text=_("Your answer was not recorded."), since=number(request.POST.get("run_seq")),
-        compared=[], field="",
-    )  # fmt: skip
-    return _page(request, page, {"values": values, "conflict": panel}, status=409)
+        return _page(request, page, {"values": values, "errors": errors_of(error)}, status=status)
+    kept = conflicting(request, page, error, values, text=_("Your answer was not recorded."), field="")
+    return _page(request, page, kept, status=409)

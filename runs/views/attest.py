@@ -9,10 +9,8 @@ from django.views.decorators.http import require_POST
 from runs import actions
 from runs.access import run_for
 from runs.machine import state as s
-from runs.machine.decide import ConclusionRefused
 from runs.pages import attesting, reconciling
-from runs.pages.conflict import conflict
-from runs.pages.reviewing import same_phrase
+from runs.views.again import conflicting, errors_of, phrase_errors, typed_again
 from runs.views.frame import console_page, number, person_of, submission_of, typed
 from runs.views.pages import Opened, opened
 from runs.views.reconcile import answer_name, effect_of, reconcile_page
@@ -86,11 +84,8 @@ def _errors(request: HttpRequest, phrase: str) -> Errors:
     choice = request.POST.get("stated", "")
     if choice not in CHOICES:
         return [{"field": "stated", "message": _("Choose what you state.")}]
-    found = [*_reference_errors(choice, typed(request, "reference")), *how_errors(typed(request, "how"))]
-    if phrase and not same_phrase(request.POST.get("phrase", ""), phrase):
-        message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
-        found.append({"field": "phrase", "message": message})
-    return found
+    reference = _reference_errors(choice, typed(request, "reference"))
+    return [*reference, *how_errors(typed(request, "how")), *phrase_errors(request, phrase)]
 
 
 def _reference_errors(choice: str, reference: str) -> Errors:
@@ -125,22 +120,11 @@ def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, stat
     """The page as it is now, with what was typed. After a conflict nothing is selected."""
     page = opened(person_of(request), run_id)
     effect = effect_of(page, number_)
-    values = {name: request.POST.get(name, "") for name in FIELDS}
+    values = typed_again(request, *FIELDS)
     if status != 409:
-        more = {"values": values, "errors": _said(error, effect)}
+        more = {"values": values, "errors": errors_of(error, lambda code: attesting.why(code, effect))}
         return reconcile_page(request, page, effect, more, status=status)
-    since = number(request.POST.get("run_seq"))
-    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
     text = _("Your statement about E-%(number)d was not recorded and nothing was sent.") % {"number": number_}
-    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-how")
-    kept = {"values": {**values, "stated": "", "phrase": ""}, "conflict": panel}
+    blank = {**values, "stated": "", "phrase": ""}
+    kept = conflicting(request, page, error, blank, text=text, field="field-how")
     return reconcile_page(request, page, effect, kept, status=409)
-
-
-def _said(error: Refusal, effect: s.Effect) -> Errors:
-    if isinstance(error, FormWrong):
-        return error.errors
-    if not isinstance(error, ConclusionRefused):
-        return [{"field": "", "message": str(error)}]
-    field, message = attesting.why(error.condition, effect)
-    return [{"field": field, "message": message}]

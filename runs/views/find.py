@@ -9,11 +9,9 @@ from django.views.decorators.http import require_http_methods
 from runs import actions
 from runs.access import run_for
 from runs.machine import state as s
-from runs.machine.decide import ConclusionRefused
 from runs.pages import attesting, finding, reconciling
-from runs.pages.conflict import conflict
-from runs.pages.reviewing import same_phrase
 from runs.queries import stands_elsewhere
+from runs.views.again import conflicting, errors_of, phrase_errors, typed_again
 from runs.views.attest import how_errors, reference_too_long
 from runs.views.frame import (
     Context,
@@ -112,32 +110,19 @@ def _name(seqs: dict[str, int | None]) -> str:
 
 
 def _errors(request: HttpRequest, phrase: str) -> Errors:
-    found = [*reference_too_long(typed(request, "reference")), *how_errors(typed(request, "how"))]
-    if phrase and not same_phrase(request.POST.get("phrase", ""), phrase):
-        message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
-        found.append({"field": "phrase", "message": message})
-    return found
+    reference = reference_too_long(typed(request, "reference"))
+    return [*reference, *how_errors(typed(request, "how")), *phrase_errors(request, phrase)]
 
 
 def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, status: int) -> HttpResponse:
     """The page as it is now, with what was typed. After a conflict nothing is selected."""
     page = opened(person_of(request), run_id)
     effect = effect_of(page, number_)
-    values = {name: request.POST.get(name, "") for name in FIELDS}
+    values = typed_again(request, *FIELDS)
     if status != 409:
-        return _page(request, page, effect, {"values": values, "errors": _said(error, effect)}, status=status)
-    since = number(request.POST.get("run_seq"))
-    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
+        more = {"values": values, "errors": errors_of(error, lambda code: finding.why(code, effect))}
+        return _page(request, page, effect, more, status=status)
     text = _("Your finding about E-%(number)d was not recorded and nothing was sent.") % {"number": number_}
-    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-how")
-    kept = {"values": {**values, "finding": "", "phrase": ""}, "conflict": panel}
+    blank = {**values, "finding": "", "phrase": ""}
+    kept = conflicting(request, page, error, blank, text=text, field="field-how")
     return _page(request, page, effect, kept, status=409)
-
-
-def _said(error: Refusal, effect: s.Effect) -> Errors:
-    if isinstance(error, FormWrong):
-        return error.errors
-    if not isinstance(error, ConclusionRefused):
-        return [{"field": "", "message": str(error)}]
-    field, message = finding.why(error.condition, effect)
-    return [{"field": field, "message": message}]

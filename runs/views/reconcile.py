@@ -13,8 +13,8 @@ from runs.access import run_for
 from runs.machine import state as s
 from runs.machine.decide import ConclusionRefused
 from runs.pages import attesting, reconciling, words
-from runs.pages.conflict import conflict
 from runs.tools import WritingTool
+from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
     console_page,
@@ -27,7 +27,7 @@ from runs.views.frame import (
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
+from runs.views.refusals import FormWrong, Outdated, Refusal, Tried, attempt, longer
 from runs.views.results import result_of, to_run
 
 CHOICES = ("happened", "not_happened", "still_unknown")
@@ -156,27 +156,23 @@ def _again(request: HttpRequest, run_id: str, number_: int, error: Refusal, stat
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
     effect = effect_of(page, number_)
-    values = {"note": request.POST.get("note", ""), "conclusion": request.POST.get("conclusion", "")}
+    values = typed_again(request, "note", "conclusion")
     if status != 409:
-        errors = error.errors if isinstance(error, FormWrong) else _condition(error, effect)
+        errors = errors_of(error, lambda code: _condition(code, effect))
         return reconcile_page(request, page, effect, {"values": values, "errors": errors}, status=status)
-    since = number(request.POST.get("run_seq"))
-    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
     text = _("Your conclusion about E-%(number)d was not recorded and nothing was sent.") % {
         "number": number_
     }
-    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field="field-note")
-    kept = {"values": {**values, "conclusion": ""}, "conflict": panel}
+    blank = {**values, "conclusion": ""}
+    kept = conflicting(request, page, error, blank, text=text, field="field-note")
     return reconcile_page(request, page, effect, kept, status=409)
 
 
-def _condition(error: Refusal, effect: s.Effect) -> Errors:
-    """Which condition of a conclusion fails, as the form's error."""
-    if not isinstance(error, ConclusionRefused):
-        return [{"field": "", "message": str(error)}]
-    fails, needed = words.CONDITIONS[error.condition]
+def _condition(condition: str, effect: s.Effect) -> tuple[str, str]:
+    """The field and the sentence of a condition under which a conclusion fails."""
+    fails, needed = words.CONDITIONS[condition]
     facts = {"why": fails, "needed": str(needed) % {"settled": words.clock(effect.settled_at)}}
-    return [{"field": "conclusion", "message": _("This cannot be recorded: %(why)s %(needed)s") % facts}]
+    return "conclusion", _("This cannot be recorded: %(why)s %(needed)s") % facts
 
 
 @console_page

@@ -17,6 +17,7 @@ from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.pages import plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
+from runs.views.again import phrase_errors
 from runs.views.frame import (
     Context,
     console_page,
@@ -108,10 +109,7 @@ def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission:
     phrase = reviewing.phrase(page.state, plan)
     if request.POST.get("digest") != digest("plan", plan.document):
         return []  # It is another plan than the page showed: that is said first, and its phrase is not asked for.
-    if phrase and not reviewing.same_phrase(request.POST.get("phrase", ""), phrase):
-        message = _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}
-        return [{"field": "phrase", "message": message}]
-    return []
+    return phrase_errors(request, phrase)
 
 
 def _short(reason: str) -> Errors:

@@ -15,12 +15,11 @@ from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
 from runs.pages import moving, stopping
-from runs.pages.conflict import conflict
+from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
-    number,
     person_of,
     shell,
     show,
@@ -115,16 +114,11 @@ def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:
 
 def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status: int) -> HttpResponse:
     page = opened(person_of(request), run_id)
-    values = {"choice": request.POST.get("choice", ""), form.field: request.POST.get(form.field, "")}
+    values = typed_again(request, "choice", form.field)
     if status != 409:
-        errors = error.errors if isinstance(error, FormWrong) else [{"field": "", "message": str(error)}]
-        return _page(request, page, form, {"values": values, "errors": errors}, status=status)
-    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
-    panel = conflict(
-        page.state, page.log, text=_("Your decision was not recorded and nothing was sent."),
-        since=number(request.POST.get("run_seq")), compared=compared, field=f"field-{form.field}",
-    )  # fmt: skip
-    kept = {"values": {**values, "choice": ""}, "conflict": panel}
+        return _page(request, page, form, {"values": values, "errors": errors_of(error)}, status=status)
+    text, blank = _("Your decision was not recorded and nothing was sent."), {**values, "choice": ""}
+    kept = conflicting(request, page, error, blank, text=text, field=f"field-{form.field}")
     return _page(request, page, form, kept, status=409)
 
 

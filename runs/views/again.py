@@ -1,0 +1,49 @@
+"""The page again after a refusal: what was typed stays, what is wrong is said, and a conflict is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from runs.machine.decide import ConclusionRefused
+from runs.pages.conflict import conflict
+from runs.pages.reviewing import same_phrase
+from runs.views.frame import Context, number
+from runs.views.pages import Opened
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal
+
+
+def errors_of(error: Refusal, of_condition: Callable[[str], tuple[str, str]] | None = None) -> Errors:
+    """The form's errors. `of_condition` gives field and sentence of the condition under which a conclusion failed."""
+    if isinstance(error, FormWrong):
+        return error.errors
+    if isinstance(error, ConclusionRefused) and of_condition:
+        field, message = of_condition(error.condition)
+        return [{"field": field, "message": message}]
+    return [{"field": "", "message": str(error)}]
+
+
+def typed_again(request: HttpRequest, *fields: str) -> dict[str, str]:
+    """What was sent in these fields, as it was typed."""
+    return {name: request.POST.get(name, "") for name in fields}
+
+
+def conflicting(
+    request: HttpRequest, page: Opened, error: Refusal, values: dict[str, str], *, text: str, field: str
+) -> Context:
+    """What a page shows beside itself after a conflict. `values` are those that may be sent once more."""
+    compared = [{"saw": error.saw, "now": error.now}] if isinstance(error, Outdated) else []
+    since = number(request.POST.get("run_seq"))
+    panel = conflict(page.state, page.log, text=text, since=since, compared=compared, field=field)
+    return {"values": values, "conflict": panel}
+
+
+def phrase_errors(request: HttpRequest, phrase: str) -> Errors:
+    """The error of a phrase that is not the one to be typed; none where none is asked for."""
+    if not phrase or same_phrase(request.POST.get("phrase", ""), phrase):
+        return []
+    return [
+        {"field": "phrase", "message": _("The phrase does not fit: type %(phrase)s") % {"phrase": phrase}}
+    ]
