@@ -11,7 +11,6 @@ from celery import Celery
 from celery.signals import (
     beat_init,
     setup_logging,
-    task_postrun,
     task_prerun,
     worker_process_init,
     worker_ready,
@@ -49,7 +48,6 @@ def leave_the_program_out_of_collections(**_kwargs: Any) -> None:
 
 
 @task_prerun.connect
-@task_postrun.connect
 def keep_only_a_good_connection(**_kwargs: Any) -> None:
     """A connection that broke, or that the server ended meanwhile, is not used by the next task."""
     close_old_connections()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
+from django.db import close_old_connections
 
 from runs import engine, heartbeat, recovery
 
@@ -25,6 +26,7 @@ def advance_each(run_ids: list[str], **_: object) -> None:
             engine.advance(run_id)
         except Exception:
             log.exception("a run could not be moved; the sweep finds it again", extra={"run": run_id})
+            close_old_connections()  # one that broke would keep all that follow from being moved
 
 
 @shared_task(name="runs.sweep")

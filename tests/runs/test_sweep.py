@@ -222,3 +222,20 @@ def test_a_run_that_cannot_be_moved_keeps_no_other_of_its_message_from_it(
     tasks.advance_each([first.pk, second.pk])
     assert load(first.pk).state is State.PLANNING
     assert load(second.pk).state is State.SUCCEEDED
+
+
+def test_a_connection_that_breaks_under_one_run_keeps_no_other_of_its_message_from_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = house.start("1"), house.start("2")
+    advance_one = engine.advance
+
+    def breaks(run_id: str) -> int:
+        if run_id == first.pk:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return advance_one(run_id)
+
+    monkeypatch.setattr(engine, "advance", breaks)
+    tasks.advance_each([first.pk, second.pk])
+    assert load(second.pk).state is State.SUCCEEDED
