@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import msgspec
 from django.utils.text import Truncator
@@ -147,9 +146,3 @@ def _title(proposed: Waiting) -> str:
         case agents.Children(runs=runs):
             goals = "; ".join(plain(c.goal) for c in runs)
             return Truncator(f"run {len(runs)} × {runs[0].agent}: {goals}").chars(200)
-
-
-def wait_of(step: s.PlanStep) -> dict[str, Any]:
-    """What a waiting step waits for, as plain values for pages."""
-    found: dict[str, Any] = msgspec.to_builtins(step.wait)
-    return found

@@ -16,8 +16,6 @@ from runs.machine.transitions import Refused
 from runs.models import Agent, Run
 from runs.outbox import wake_on_commit
 
-ACTOR_KIND = e.ActorKind.AGENT
-
 
 class CodeMissing(Refused):
     """A run cannot be started: its agent's version is not registered in this process. Nothing changed."""
@@ -75,4 +73,4 @@ def _start_key(child: e.ChildStarted) -> str:
 
 
 def _actor(parent: s.RunState) -> e.Actor:
-    return e.Actor(ACTOR_KIND, parent.identity.run, parent.identity.agent)
+    return e.Actor(e.ActorKind.AGENT, parent.identity.run, parent.identity.agent)

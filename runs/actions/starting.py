@@ -156,8 +156,8 @@ def _rest_of_budget(closed: s.RunState) -> str | None:
 
 def _version_for(run: Run) -> tuple[str, agents.Agent]:
     """The run's own agent version where this process has it, else the newest one that it has. Raises KeyError."""
-    here = {version: code for (name, version), code in agents.registered().items() if name == run.agent.name}
-    if not here:
+    own = agents.registered().get((run.agent.name, run.agent_version))
+    code = own or agents.newest(run.agent.name)
+    if code is None:
         raise KeyError(run.agent.name)
-    version = run.agent_version if run.agent_version in here else max(here)
-    return version, here[version]
+    return code.version, code

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-BEFORE = """
--- Rows of the projections that a step does not move each time.
-CREATE OR REPLACE FUNCTION handoff_project(p_rows jsonb) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO runs_planversion SELECT * FROM jsonb_populate_recordset(NULL::runs_planversion, p_rows->'plans')
-    ON CONFLICT (run_id, version) DO UPDATE SET by_policy = excluded.by_policy, voided_seq = excluded.voided_seq;
-  INSERT INTO runs_constraint SELECT * FROM jsonb_populate_recordset(NULL::runs_constraint, p_rows->'constraints')
-    ON CONFLICT (run_id, number) DO NOTHING;
-  INSERT INTO runs_obligation SELECT * FROM jsonb_populate_recordset(NULL::runs_obligation, p_rows->'obligations')
-    ON CONFLICT (run_id, number) DO UPDATE
-    SET discharged_seq = excluded.discharged_seq, handed_over = excluded.handed_over;
-  INSERT INTO runs_observation SELECT * FROM jsonb_populate_recordset(NULL::runs_observation, p_rows->'observations')
-    ON CONFLICT (run_id, number) DO UPDATE SET version = excluded.version, resource = excluded.resource,
-      observed_at = excluded.observed_at, expires_at = excluded.expires_at, seq = excluded.seq;
-END $$;
-"""
+BEFORE = import_module("runs.migrations.0002_ledger").PROJECT.replace(
+    "CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"
+)
 PROJECT = """
 -- Rows of the projections that a step does not move each time.
 CREATE OR REPLACE FUNCTION handoff_project(p_rows jsonb) RETURNS void LANGUAGE plpgsql AS $$
