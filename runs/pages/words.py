@@ -40,7 +40,7 @@ REASONS: Final[dict[str, Words]] = {
     "no_progress": gettext_lazy("workers took the run again and again and nothing moved"),
     "asked": gettext_lazy("the agent asks a person"),
     "signal_missing": gettext_lazy("the answer “%(subject)s” did not come in time"),
-    "child_stopped": gettext_lazy("%(subject)s, which this run started, ended before its goal"),
+    "child_stopped": gettext_lazy("a run that this one started, %(subject)s, ended before its goal"),
     "compensation_failed": gettext_lazy("what the run did could not be undone"),
 }
 

@@ -77,7 +77,7 @@ def wait_over(state: s.RunState, now: datetime) -> Events:
     if came(state, wait, now):
         return _ended(state, wait)
     if wait.kind is WaitKind.SIGNAL and wait.until is not None and now >= wait.until:
-        return human("signal_missing", subject=wait.signal, evidence=wait.until.isoformat())
+        return human("signal_missing", subject=wait.signal, evidence=f"{wait.until:%Y-%m-%d %H:%M:%S} UTC")
     return ()
 
 
