@@ -1,4 +1,4 @@
-"""Tenants, people, who belongs where, and the log of rights that were granted and withdrawn."""
+"""Tenants, people, groups, who belongs where, and the log of rights that were granted and withdrawn."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 
@@ -74,6 +75,28 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} / {self.tenant}"
+
+
+class TenantGroup(models.Model):
+    """A group of people of one tenant: a role, as which rights are held and which policies name by title.
+
+    Members and rights hang on Django's group; its own name is an id, since those are unique over all tenants.
+    """
+
+    group = models.OneToOneField(Group, on_delete=models.CASCADE, primary_key=True, related_name="of_tenant")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="groups")
+    title = models.CharField(max_length=100)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint("tenant", Lower("title"), name="accounts_tenantgroup_one_title"),
+            models.CheckConstraint(
+                condition=Q(title__regex=r"^\S(.*\S)?$"), name="accounts_tenantgroup_has_title"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
 
 
 class RightChange(models.Model):
