@@ -14,6 +14,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from accounts.permissions import ON_TENANT, declared
+
 
 def validate_zone(value: str) -> None:
     """Raise ValidationError unless `value` is a time zone that this machine knows."""
@@ -29,6 +31,8 @@ class Tenant(models.Model):
     name = models.CharField(max_length=200)
 
     class Meta:
+        default_permissions = ()
+        permissions = declared(ON_TENANT)
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.CheckConstraint(
                 condition=Q(slug__regex=r"^[a-z0-9][a-z0-9-]*$"), name="accounts_tenant_slug_plain"
@@ -38,6 +42,11 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def tenant_id(self) -> uuid.UUID:
+        """Itself: rights are held on a tenant as on what belongs to one."""
+        return self.pk
 
 
 class User(AbstractUser):

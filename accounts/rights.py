@@ -2,7 +2,8 @@
 
 Every answer is read anew in one query and never kept, on no user object and in no process: a right removed a
 second ago counts as removed, in workers too. A superuser flag gives nothing. Anything that has a `tenant_id`
-can carry rights.
+can carry rights. One that is held on a tenant counts for everything of the tenant, one on an agent for its
+runs: `handoff_places` in the database says where a right on an object may be held.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import Protocol, cast
 from uuid import UUID
 
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, models, transaction
 from django.db.models import CharField, Model, Q, QuerySet
@@ -23,19 +24,9 @@ from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import assign_perm, remove_perm
 
 from accounts.fence import fence_exclusive
-from accounts.models import RightChange, User
-
-
-class Right(models.TextChoices):
-    """The things that a person can be permitted on an agent. The values are permission codenames."""
-
-    VIEW_RUNS = "view_runs", gettext_lazy("See runs")
-    START_RUNS = "start_runs", gettext_lazy("Start runs")
-    OPERATE_RUNS = "operate_runs", gettext_lazy("Ask again, retry or end runs")
-    RECONCILE_EFFECTS = "reconcile_effects", gettext_lazy("Reconcile effects")
-    APPROVE_PLANS = "approve_plans", gettext_lazy("Approve plans")
-    CANCEL_RUNS = "cancel_runs", gettext_lazy("Cancel runs")
-    ATTEST_EFFECTS = "attest_effects", gettext_lazy("Attest effects")
+from accounts.models import RightChange, Tenant, User
+from accounts.permissions import Right as Right
+from accounts.permissions import giving
 
 
 class Tenanted(Protocol):
@@ -148,27 +139,62 @@ def holders_at(right: Right, place: Place) -> list[User]:
 
 
 def objects_with[M: Model](person: User, right: Right, model: type[M]) -> QuerySet[M]:
-    """The objects of a model (with a `tenant`) on which this person holds the right, for
+    """The objects of a model (with a `tenant`) on which this person holds the right, there or on the tenant, for
     `filter(agent__in=…)`.
 
     It is a subquery: a page of any number of rows asks once.
     """
-    held = Q(permission__codename=right.value, content_type=ContentType.objects.get_for_model(model))
-    direct = UserObjectPermission.objects.filter(held, user_id=person.pk).values("object_pk")
-    by_group = GroupObjectPermission.objects.filter(held, group__user=person.pk).values("object_pk")
     by_text = cast("QuerySet[M]", model._base_manager.alias(pk_text=Cast("pk", CharField())))
-    return by_text.filter(Q(pk_text__in=direct) | Q(pk_text__in=by_group), tenant__in=person.tenants())
+    here = Q(pk_text__in=_held_on(person, right, model)[0]) | Q(pk_text__in=_held_on(person, right, model)[1])
+    return by_text.filter(here | Q(tenant__in=tenants_with(person, right)), tenant__in=person.tenants())
+
+
+def tenants_with(person: User, right: Right) -> QuerySet[Tenant]:
+    """The tenants for the whole of which this person holds the right: a subquery."""
+    by_text = person.tenants().alias(pk_text=Cast("pk", CharField()))
+    direct, by_group = _held_on(person, right, Tenant)
+    return by_text.filter(Q(pk_text__in=direct) | Q(pk_text__in=by_group))
+
+
+def held_here(person: User, right: Right, model: type[Model]) -> Q:
+    """The rows of a model with a text as its key that themselves carry the right for this person.
+
+    Says nothing of membership, nor of what is held on what they belong to: the caller does.
+    """
+    direct, by_group = _held_on(person, right, model)
+    return Q(pk__in=direct) | Q(pk__in=by_group)
+
+
+def _held_on(
+    person: User, right: Right, model: type[Model]
+) -> tuple[QuerySet[UserObjectPermission, str], QuerySet[GroupObjectPermission, str]]:
+    """The keys, as texts, of the objects that carry the right for this person: directly, and by a group."""
+    codenames = [enough.value for enough in giving(right)]
+    held = Q(permission__codename__in=codenames, content_type=ContentType.objects.get_for_model(model))
+    direct = UserObjectPermission.objects.filter(held, user_id=person.pk).values_list("object_pk", flat=True)
+    by_group = GroupObjectPermission.objects.filter(held, group__user=person.pk)
+    return direct, by_group.values_list("object_pk", flat=True)
+
+
+class MisplacedRightError(ValueError):
+    """This right cannot be held on an object of this kind: `accounts.permissions` says on which it can."""
+
+    def __init__(self, right: Right, obj: Tenanted) -> None:
+        super().__init__(f"{right.value} cannot be held on a {type(obj).__name__.lower()}")
 
 
 def grant_right(*, to: User | Group, right: Right, obj: Tenanted, actor: User | None, now: datetime) -> bool:
     """Give a person or a group a right on an object; False: they had it. `actor` None is a command, never a
-    person.
+    person. Raises MisplacedRightError.
     """
     with transaction.atomic():
         fence_exclusive(obj.tenant_id)
         if _held(to, right, obj).exists():
             return False
-        assign_perm(right.value, to, cast(Model, obj))
+        try:
+            assign_perm(right.value, to, cast(Model, obj))
+        except Permission.DoesNotExist as error:
+            raise MisplacedRightError(right, obj) from error
         _log(to=to, right=right, obj=obj, actor=actor, now=now, granted=True)
     return True
 

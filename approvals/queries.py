@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
-from guardian.models import GroupObjectPermission, UserObjectPermission
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import (
+    Exists,
+    F,
+    Func,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    QuerySet,
+    UUIDField,
+    Value,
+)
 
 from accounts.models import User
 from approvals.models import OPEN_STATES, Decision, Request, RequestState, Verdict
@@ -35,7 +45,7 @@ def awaiting(*, person: User, now: datetime) -> QuerySet[Request]:
     pending = Request.objects.filter(
         state=RequestState.PENDING, expires_at__gt=now, tenant__in=person.tenants()
     ).exclude(excluded__has_key=str(person.pk))
-    return pending.filter(_held_by(person), ~Exists(mine)).order_by("expires_at")
+    return pending.alias(held=_held_by(person)).filter(~Exists(mine), held=1).order_by("expires_at")
 
 
 def overdue(*, now: datetime) -> QuerySet[Request]:
@@ -43,13 +53,14 @@ def overdue(*, now: datetime) -> QuerySet[Request]:
     return Request.objects.filter(state__in=OPEN_STATES, expires_at__lte=now).order_by("expires_at")
 
 
-def _held_by(person: User) -> Q:
-    on = {
-        "content_type": OuterRef("object_type"),
-        "object_pk": OuterRef("object_pk"),
-        "permission__codename": OuterRef("codename"),
-        "permission__content_type": OuterRef("object_type"),
-    }
-    direct = UserObjectPermission.objects.filter(user_id=person.pk, **on)
-    by_group = GroupObjectPermission.objects.filter(group__user=person.pk, **on)
-    return Q(Exists(direct)) | Q(Exists(by_group))
+def _held_by(person: User) -> Func:
+    """Whether the person holds the right that the request takes, there or on what that belongs to."""
+    return Func(
+        F("tenant"),
+        Value([person.pk], output_field=ArrayField(UUIDField())),
+        F("codename"),
+        F("object_type"),
+        F("object_pk"),
+        function="handoff_approvers_standing",
+        output_field=IntegerField(),
+    )

@@ -24,8 +24,8 @@ from console.templatetags.labels import RUN
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
 from runs.machine.state import State
-from runs.models import CLOSED
-from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts
+from runs.models import CLOSED, Agent
+from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts, operates
 from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
 
 log = structlog.get_logger(__name__)
@@ -89,7 +89,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def inbox(request: HttpRequest) -> HttpResponse:
     """Runs that wait for a person, most pressing first; with view=any all runs, the last to change first."""
     person = person_of(request)
-    asked = Asked.of(request, mine=agents_for(person, Right.OPERATE_RUNS).exists())
+    asked = Asked.of(request, mine=operates(person))
     now = database_now()
     context = {**_list(person, asked, now), "view": asked.view, "filters": asked, "q": asked.q}
     notices = reverse("inbox-notices") + asked.url(since=now.isoformat(), page=1)
@@ -213,7 +213,7 @@ def _paging(asked: Asked, page: int, pages: int) -> dict[str, Any]:
 def _empty(person: User, asked: Asked, now: datetime) -> Context:
     """Why there is nothing: no right, filtered away, or nothing that waits."""
     visible = visible_runs(person)
-    if not agents_for(person, Right.VIEW_RUNS).exists():
+    if not (agents_for(person, Right.VIEW_RUNS).exists() or visible.exists()):
         return {"no_rights": True}
     bare = Asked(view=asked.view, agent="", risk="", state="", parent="", q="", mine=False, page=1)
     unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
@@ -228,4 +228,6 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
 
 
 def _agents(person: User) -> list[str]:
-    return list(agents_for(person, Right.VIEW_RUNS).values_list("name", flat=True))
+    whole = agents_for(person, Right.VIEW_RUNS).values("pk")
+    seen = Agent.objects.filter(Q(pk__in=whole) | Q(pk__in=visible_runs(person).order_by().values("agent")))
+    return sorted(set(seen.values_list("name", flat=True)))

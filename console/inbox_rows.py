@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
 from approvals.models import Request, RequestState
 from console.inbox_waits import waits
-from runs.access import agents_for
+from runs.access import permitted
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
 from runs.machine.safety import Action, SafeAction
@@ -41,7 +41,7 @@ class Known:
     disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
     waits: dict[str, str]  #: what a run waits for, where that is no person
-    mine: dict[Right, frozenset[int]]  #: right -> the agents on which this person holds it
+    mine: dict[Right, frozenset[str]]  #: right -> the runs on which this person holds it
 
 
 def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) -> list[dict[str, Any]]:
@@ -51,10 +51,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
         excluded=excluded_from(person, ids), asked=last_requests(runs), waits=waits(runs),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
-        mine={
-            right: frozenset(agents_for(person, right).values_list("pk", flat=True))
-            for right in (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS)
-        },
+        mine=permitted(person, (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS), ids),
     )  # fmt: skip
     if not ranked:
         return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
@@ -102,7 +99,7 @@ def _action(run: Run, known: Known) -> SafeAction | None:
 def _watching(run: Run, action: SafeAction, known: Known) -> str:
     """Why this person cannot take the action; empty where they can."""
     right = Right(action.right or Right.VIEW_RUNS)
-    if run.agent_id not in known.mine[right]:
+    if run.pk not in known.mine[right]:
         return Denial(kind=DenialKind.RIGHT_MISSING, person=known.person, right=right).sentence
     if action.action is Action.REVIEW and run.pk in known.excluded:
         return _("You have a part in this plan, so somebody else must decide.")

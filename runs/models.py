@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.models import Tenant
-from accounts.rights import Right
+from accounts.permissions import ON_AGENT, ON_RUN, declared
 from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
 from runs.machine.waits import WaitKind
 
@@ -35,7 +35,7 @@ class Agent(models.Model):
 
     class Meta:
         default_permissions = ()
-        permissions = tuple((right.value, right.value) for right in Right)
+        permissions = declared(ON_AGENT)
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "name"], name="runs_agent_once"),
             models.CheckConstraint(condition=Q(name__regex=ID_PATTERN), name="runs_agent_name_plain"),
@@ -83,6 +83,8 @@ class Run(models.Model):
     lease_holder = models.CharField(max_length=200, default="")
 
     class Meta:
+        default_permissions = ()
+        permissions = declared(ON_RUN)
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "agent", "start_key"], name="runs_run_start_key"),
             models.CheckConstraint(condition=Q(id__regex=r"^run_[0-9A-Z]+$"), name="runs_run_id_plain"),

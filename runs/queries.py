@@ -26,7 +26,7 @@ from django.db.models.functions import Cast, Concat
 from accounts.models import User
 from accounts.rights import Place, Right, Tenanted
 from approvals.models import Request, RequestState
-from runs.access import agents_for, visible_runs
+from runs.access import agents_for, permits, visible_runs
 from runs.clock import database_now
 from runs.machine import events as e
 from runs.machine import state as s
@@ -104,26 +104,19 @@ def closed_since(start: datetime) -> Q:
 
 def actionable(person: User) -> Q:
     """The runs whose next step this person may take, by rights read in the same query."""
-    settles = Q(soft_doubt=True, agent__in=agents_for(person, Right.RECONCILE_EFFECTS))
-    operates = agents_for(person, Right.OPERATE_RUNS)
-    stopped = Q(state="needs_human", soft_doubt=False, agent__in=operates)
-    renews = Q(state="waiting_approval", expires_at__isnull=True, agent__in=operates)
-    finds = agents_for(person, Right.RECONCILE_EFFECTS)
-    return (
-        (DISPUTED_AND_OVER & Q(agent__in=finds))
-        | settles
-        | stopped
-        | renews
-        | Q(owes=True, agent__in=operates)
-        | _decides(person)
-    )
+    finds, operates = permits(person, Right.RECONCILE_EFFECTS), permits(person, Right.OPERATE_RUNS)
+    settles = Q(soft_doubt=True) & finds
+    stopped = Q(state="needs_human", soft_doubt=False) & operates
+    renews = Q(state="waiting_approval", expires_at__isnull=True) & operates
+    owes = Q(owes=True) & operates
+    return (DISPUTED_AND_OVER & finds) | settles | stopped | renews | owes | _decides(person)
 
 
 def _decides(person: User) -> Q:
     asked = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
     mine = asked.exclude(excluded__has_key=str(person.pk))
     waits = Q(state="waiting_approval", expires_at__isnull=False)
-    return waits & Q(Exists(mine), agent__in=agents_for(person, Right.APPROVE_PLANS))
+    return waits & Q(Exists(mine)) & permits(person, Right.APPROVE_PLANS)
 
 
 def counts(runs: QuerySet[Any], views: dict[str, Q]) -> dict[str, int]:
@@ -134,8 +127,15 @@ def counts(runs: QuerySet[Any], views: dict[str, Q]) -> dict[str, int]:
 def waiting_count(person: User, now: datetime) -> int:
     """How many runs the inbox lists for this person at first: for operators those that they can act on."""
     waiting = annotated(person, now).filter(VIEWS["all"])
-    operates = agents_for(person, Right.OPERATE_RUNS).exists()
-    return (waiting.filter(actionable(person)) if operates else waiting).count()
+    return (waiting.filter(actionable(person)) if operates(person) else waiting).count()
+
+
+def operates(person: User) -> bool:
+    """Whether there is an agent or a run that this person operates."""
+    return (
+        agents_for(person, Right.OPERATE_RUNS).exists()
+        or Run.objects.filter(permits(person, Right.OPERATE_RUNS)).exists()
+    )
 
 
 def doubts(run_ids: Sequence[str]) -> dict[str, list[Effect]]:

@@ -112,8 +112,8 @@ def build_house() -> House:
     agent = Agent.objects.create(tenant=tenant, name="payer", title="Payer")
     names = {"operator": OPERATOR, "approver": APPROVER, "second": APPROVER, "viewer": (Right.VIEW_RUNS,)}
     people = {name: _person(name, tenant, agent, rights) for name, rights in names.items()}
-    foreign = Agent.objects.create(tenant=other, name="payer", title="Payer")
-    stranger = _person("stranger", other, foreign, tuple(Right))
+    Agent.objects.create(tenant=other, name="payer", title="Payer")
+    stranger = _person("stranger", other, other, tuple(Right))
     return House(tenant=tenant, agent=agent, stranger=stranger, **people)
 
 
@@ -125,11 +125,11 @@ def find_house() -> House:
     return House(tenant=tenant, agent=Agent.objects.get(tenant=tenant, name="payer"), **people)
 
 
-def _person(name: str, tenant: Tenant, agent: Agent, rights: tuple[Right, ...]) -> User:
+def _person(name: str, tenant: Tenant, on: Agent | Tenant, rights: tuple[Right, ...]) -> User:
     person = User.objects.create_user(username=name, password=PASSWORD, display_name=name.capitalize())
     Membership.objects.create(user=person, tenant=tenant)
     for right in rights:
-        grant_right(to=person, right=right, obj=agent, actor=None, now=database_now())
+        grant_right(to=person, right=right, obj=on, actor=None, now=database_now())
     return person
 
 

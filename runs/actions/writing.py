@@ -77,7 +77,7 @@ def _open(request: s.Request, run: Run) -> None:
     approvals.open_request(
         id=UUID(request.id), tenant_id=run.tenant_id, subject=subject_of(run.pk, request.version),
         digest=request.digest, conditions=request.conditions, conditions_digest=request.conditions_digest,
-        policy_version=request.policy_version, right=Right(request.right), on=run.agent, needed=request.needed,
+        policy_version=request.policy_version, right=Right(request.right), on=run, needed=request.needed,
         excluded={UUID(person): rule for person, rule in request.excluded.items()}, now=request.at,
         expires_at=request.expires_at,
     )  # fmt: skip

@@ -37,7 +37,7 @@ TIMELINE = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """Who reads, with the people who hold each right on the agent, and the time of the page."""
+    """Who reads, with the people who hold each right on the run, and the time of the page."""
 
     person: User
     holders: who.Holders

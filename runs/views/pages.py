@@ -40,7 +40,7 @@ def opened(person: User, run_id: str) -> Opened:
 def opened_run(person: User, run: Run) -> Opened:
     """As `opened`, for a run that was loaded for this person."""
     recorded = tuple(log(run.pk))
-    holders = holders_of(who.ACTING, run.agent)
+    holders = holders_of(who.ACTING, run)
     reader = run_page.Reader(person=person, holders=holders, now=database_now())
     return Opened(run=run, log=recorded, state=reduce(recorded), reader=reader)
 

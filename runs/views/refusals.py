@@ -188,7 +188,7 @@ def forbidden(request: HttpRequest, run: Run, error: Refusal) -> HttpResponse:
         "incident_id": getattr(request, "request_id", ""),
         "detail": _("You cannot do this with this run."),
         "rule": _rule_of(error),
-        "who_can": who.who_can([p for p in holders(right, run.agent) if p != person_of(request)]),
+        "who_can": who.who_can([p for p in holders(right, run) if p != person_of(request)]),
         "back_url": f"/runs/{run.pk}/",
         "back_label": _("Back to the run"),
     }

@@ -23,7 +23,7 @@ REMOVALS: dict[str, Removal] = {
     "guardian row deleted": lambda w, p, g: UserObjectPermission.objects.filter(user=p).delete(),
     "guardian row moved": lambda w, p, g: UserObjectPermission.objects.filter(user=p).update(object_pk="0"),
     "group's right withdrawn": lambda w, p, g: withdraw_right(
-        to=g, right=Right.VIEW_RUNS, obj=w.agent, actor=None, now=NOW
+        to=g, right=Right.START_RUNS, obj=w.agent, actor=None, now=NOW
     ),
     "left the group": lambda w, p, g: p.groups.remove(g),
     "group deleted": lambda w, p, g: g.delete(),
@@ -38,7 +38,7 @@ REMOVALS: dict[str, Removal] = {
 def test_a_removal_waits_for_the_decisions_that_rest_on_it(removal: Removal) -> None:
     world = World()
     person = world.person(APPROVE)
-    group = world.group(person, right=Right.VIEW_RUNS)
+    group = world.group(person, right=Right.START_RUNS)
     done: list[bool] = []
 
     def remove() -> None:
@@ -54,7 +54,7 @@ def test_a_removal_waits_for_the_decisions_that_rest_on_it(removal: Removal) -> 
         assert may(person, APPROVE, world.agent) and not done
     thread.join(10)
     assert done == [True]
-    assert not (may(person, APPROVE, world.agent) and may(person, Right.VIEW_RUNS, world.agent))
+    assert not (may(person, APPROVE, world.agent) and may(person, Right.START_RUNS, world.agent))
 
 
 @pytest.mark.usefixtures("live_db")

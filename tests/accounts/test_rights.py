@@ -5,13 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, connection, transaction
 from django.db.utils import DatabaseError
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Membership, RightChange, Tenant
+from accounts.permissions import giving
 from accounts.rights import (
     DenialKind,
+    MisplacedRightError,
     Place,
     Right,
     grant_right,
@@ -48,6 +52,39 @@ def test_a_right_removed_a_second_ago_is_gone_from_an_old_user_object(world: Wor
     denial = why_not(person, APPROVE, world.agent)
     assert denial is not None and denial.kind == DenialKind.RIGHT_MISSING
     assert person.shown_name in denial.sentence
+
+
+def test_a_right_on_the_tenant_counts_for_what_belongs_to_it_and_nowhere_else(world: World) -> None:
+    person, other = world.person(), World()
+    Membership.objects.create(user=person, tenant=other.tenant)
+    grant_right(to=person, right=APPROVE, obj=world.tenant, actor=None, now=NOW)
+    assert may(person, APPROVE, world.agent) and may(person, APPROVE, world.tenant)
+    assert not may(person, APPROVE, other.agent)
+    assert list(objects_with(person, APPROVE, Membership)) == list(
+        Membership.objects.filter(tenant=world.tenant)
+    )
+    assert holders(APPROVE, world.agent) == [person] and _standing(world, [person.pk]) == 1
+    withdraw_right(to=person, right=APPROVE, obj=world.tenant, actor=None, now=NOW)
+    assert not may(person, APPROVE, world.agent) and _standing(world, [person.pk]) == 0
+
+
+def test_who_may_act_may_see_and_the_database_says_so_too(world: World) -> None:
+    for right in Right:
+        with connection.cursor() as cursor:
+            cursor.execute("select handoff_rights_giving(%s)", [right.value])
+            assert set(cursor.fetchone()[0]) == {enough.value for enough in giving(right)}
+    approver, owner = world.person(APPROVE), world.person(Right.SEE_VALUES, Right.MANAGE_POLICIES)
+    assert may(approver, Right.VIEW_RUNS, world.agent) and not may(owner, Right.VIEW_RUNS, world.agent)
+    assert holders(Right.VIEW_RUNS, world.agent) == [approver]
+
+
+def test_a_right_is_only_given_where_it_means_something(world: World) -> None:
+    Permission.objects.filter(
+        content_type=ContentType.objects.get_for_model(Membership), codename="see_audit"
+    ).delete()
+    with pytest.raises(MisplacedRightError):
+        grant_right(to=world.person(), right=Right.SEE_AUDIT, obj=world.agent, actor=None, now=NOW)
+    assert RightChange.objects.count() == 0
 
 
 def test_leaving_a_group_ends_its_rights(world: World) -> None:
@@ -105,6 +142,7 @@ def test_asking_takes_one_query(world: World) -> None:
 def test_objects_with_a_right_are_one_query_and_only_of_ones_own_tenants(world: World) -> None:
     person, other = world.person(APPROVE), World()
     grant_right(to=person, right=APPROVE, obj=other.agent, actor=None, now=NOW)
+    ContentType.objects.get_for_models(Membership, Tenant)  # a process reads these once
     with CaptureQueriesContext(connection) as asked:
         found = list(objects_with(person, APPROVE, Membership))
     assert found == [world.agent] and len(asked) == 1
