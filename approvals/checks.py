@@ -14,11 +14,12 @@ from django.db.models import QuerySet
 from accounts.models import User
 from accounts.rights import Place, Right, why_not_at
 from approvals.binding import Change, changes_in
-from approvals.models import Decision, Request, RequestState, Verdict
+from approvals.models import LEAST_REASON, Decision, Request, RequestState, Verdict
 from approvals.outcomes import (
     ConflictError,
     ExpiredError,
     NotAllowedError,
+    ReasonMissingError,
     SeparationOfDutiesError,
     StaleError,
     SubmissionReusedError,
@@ -86,6 +87,12 @@ def refuse_stale(request: Request, digest: str, conditions_digest: str) -> None:
     )
     if changes:
         raise StaleError(changes=changes)
+
+
+def refuse_without_words(verdict: Verdict, reason: str) -> None:
+    """Raise where a verdict that other people have to understand says too little."""
+    if verdict != Verdict.APPROVE and len(reason.strip()) < LEAST_REASON:
+        raise ReasonMissingError(verdict)
 
 
 def agrees_with_outcome(request: Request, verdict: Verdict, now: datetime) -> bool:

@@ -20,6 +20,7 @@ from approvals.checks import (
     decisive,
     refuse_person,
     refuse_stale,
+    refuse_without_words,
     same_submission,
     same_verdict,
 )
@@ -31,7 +32,6 @@ from approvals.outcomes import (
     NotNeeded,
     NotOpenError,
     Outcome,
-    ReasonMissingError,
     Recorded,
 )
 
@@ -106,8 +106,7 @@ def decide(
     late = agrees_with_outcome(request, verdict, now)
     if first := same_verdict(request, person, verdict):
         return AlreadyRecorded(request=request, decision=first)
-    if verdict in (Verdict.REJECT, Verdict.ASK) and not reason.strip():
-        raise ReasonMissingError(verdict)
+    refuse_without_words(verdict, reason)
     given = approvals_of(request).count()
     state = RequestState(request.state) if late else _state_after(request, verdict, given)
     decision = record_decision(
@@ -168,11 +167,12 @@ def take_back(*, request: Request, person: User, reason: str, submission: UUID, 
     """Take one's own approval back, until it is consumed. It ends the request: what it asked is asked anew.
 
     Needs no right, since it only takes away. Raises NotOpenError where there is nothing of this person's to
-    take back.
+    take back, ReasonMissingError.
     """
     request = locked(request)
     if first := same_submission(request, person, Verdict.TAKE_BACK, submission):
         return AlreadyRecorded(request=request, decision=first)
+    refuse_without_words(Verdict.TAKE_BACK, reason)
     given = approvals_of(request)
     if not request.is_open or not given.filter(person=person).exists():
         raise NotOpenError(state=RequestState(request.state))

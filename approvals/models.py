@@ -6,7 +6,7 @@ here.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
@@ -15,6 +15,9 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Tenant
+
+#: Characters of a reason that the agent and other people have to understand.
+LEAST_REASON: Final = 10
 
 
 class RequestState(models.TextChoices):

@@ -9,7 +9,7 @@ ApprovalError
     ConflictError                409: it was decided the other way; shows who, when and what
     ExpiredError                 409: nothing was approved; ask anew
     NotOpenError                 409: nothing here to decide, take back, void or use
-    ReasonMissingError           422: a rejection or a wish for changes needs words
+    ReasonMissingError           422: all but an approval needs words, ten characters at least
     SubmissionReusedError        400: this form's id belongs to another decision
 """
 
@@ -203,13 +203,13 @@ class NotOpenError(DecisionRefusedError):
 
 
 class ReasonMissingError(DecisionRefusedError):
-    """A rejection and a wish for changes need a reason, which the agent and the next operator read."""
+    """A rejection, a wish for changes and taking back need a reason, which the agent and the next operator read."""
 
     code = "reason_missing"
 
     @property
     def sentence(self) -> str:
-        return _("Enter a reason. The agent and the next operator will read it.")
+        return _("Enter a reason of at least 10 characters. The agent and the next operator will read it.")
 
 
 class SubmissionReusedError(DecisionRefusedError):

@@ -280,7 +280,7 @@ def _revalidated(
 
 
 def _execute(held: Held) -> bool:
-    if not held.validated(held.state):
+    if not held.validated(held.state) or held.state.approval_over:
         return _revalidate(held)
     if not held.state.remaining:
         return _finish(held)
@@ -360,7 +360,7 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
     Only where the loop would come to that send with nothing in between; each other case takes the loop.
     """
     ready = state.state is s.State.EXECUTING and held.validated(state)
-    stops = state.cancel_requested or state.retry_at or state.open_effects
+    stops = state.cancel_requested or state.retry_at or state.open_effects or state.approval_over
     sends = state.remaining and state.remaining[0].wait is None
     return _sending(held, state) if ready and sends and not stops else None
 

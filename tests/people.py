@@ -93,7 +93,7 @@ class House:
         return assert_replays(run)
 
     def decide(
-        self, run: Run, person: User, verdict: Verdict = Verdict.APPROVE, reason: str = "as agreed"
+        self, run: Run, person: User, verdict: Verdict = Verdict.APPROVE, reason: str = "as was agreed"
     ) -> Outcome:
         """A person decides on the plan version that the run shows now."""
         request = Request.objects.filter(subject__startswith=run.pk).latest("opened_at")

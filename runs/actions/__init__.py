@@ -23,6 +23,7 @@ from runs.actions.steering import (
     signal_run,
     stop_unserved,
 )
+from runs.actions.taking_back import take_back_approval
 from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
 from runs.actions.writing import subject_of, write
 
@@ -56,6 +57,7 @@ __all__ = [
     "start_run",
     "stop_unserved",
     "subject_of",
+    "take_back_approval",
     "tell_untold",
     "write",
 ]

@@ -29,6 +29,16 @@ class NoPlanToDecide(Exception):
     """The run has no plan version of this number that a decision could be about."""
 
 
+def request_about(run: Run, version: int, submission: UUID) -> Request:
+    """The request about the plan version that this very form decided before, else the newest. Raises NoPlanToDecide."""
+    asked = Request.objects.filter(tenant_id=run.tenant_id, subject=subject_of(run.pk, version))
+    if before := asked.filter(decisions__submission=submission).first():
+        return before
+    if (found := asked.order_by("-opened_at", "-closed_at").first()) is None:
+        raise NoPlanToDecide(f"{run.pk} v{version}")
+    return found
+
+
 class NothingToChange(Refused):
     """Changes were asked for to a plan that undoes. Code makes it from what stands, so nobody's words change it."""
 
@@ -56,16 +66,10 @@ def decide_plan(
     """
     with transaction.atomic():
         run, state, now = locked(person, run_id, Right.VIEW_RUNS)
-        request = (
-            Request.objects.filter(tenant_id=run.tenant_id, subject=subject_of(run_id, version))
-            .order_by("-opened_at", "-closed_at")
-            .first()
-        )
-        if request is None:
-            raise NoPlanToDecide(f"{run_id} v{version}")
+        request = request_about(run, version, submission)
         if verdict is Verdict.ASK and state.undoing:
             raise NothingToChange(state.state, e.ChangesAsked.__name__)
-        if changes := binding.changed(state, request, _code_of(run)):
+        if changes := binding.changed(state, request, code_of(run)):
             raise StaleError(changes=changes)
         outcome = approvals.decide(
             request=request, person=person, verdict=verdict, reason=reason, digest=digest,
@@ -77,7 +81,7 @@ def decide_plan(
     return outcome
 
 
-def _code_of(run: Run) -> agents.Agent | None:
+def code_of(run: Run) -> agents.Agent | None:
     """The agent's version of the run, where this process has it."""
     return agents.registered().get((run.agent.name, run.agent_version))
 

@@ -286,6 +286,17 @@ class ChangesAsked(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class ApprovalTakenBack(Event, frozen=True, kw_only=True):
+    """A person took their own approval back: the request is over, and nothing more is sent on it."""
+
+    request: str
+    version: int
+    digest: str
+    person: str
+    submission: str
+    reason: str
+
+
 class ApprovalVoided(Event, frozen=True, kw_only=True):
     """Something that the request or approval was bound to changed."""
 
@@ -675,6 +686,7 @@ ALL: tuple[type[Event], ...] = (
     PlanApproved,
     PlanRejected,
     ChangesAsked,
+    ApprovalTakenBack,
     ApprovalVoided,
     ApprovalExpired,
     PlanVoided,

@@ -321,6 +321,11 @@ def _changes(draft: Draft, event: e.ChangesAsked, recorded: e.Recorded) -> None:
     _void_plan(draft, recorded, (e.Cause(what="changes_asked", subject=f"v{event.version}", was="", now=""),))
 
 
+@_on(e.ApprovalTakenBack)
+def _taken_back(draft: Draft, event: e.ApprovalTakenBack, recorded: e.Recorded) -> None:
+    _decided(draft, event, recorded, "take_back", s.RequestStatus.TAKEN_BACK)
+
+
 @_on(e.ApprovalVoided)
 def _voided(draft: Draft, event: e.ApprovalVoided, recorded: e.Recorded) -> None:
     _set_request(draft, recorded, s.RequestStatus.VOIDED, causes=event.causes)

@@ -119,6 +119,9 @@ def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
     if request and request.status is s.RequestStatus.VALID:
         until = request.expires_at
         yield Check(name="approval", passed=now < until, was=until.isoformat(), now=now.isoformat())
+    if request and state.approval_over:
+        ended = request.closed_at or now
+        yield Check(name="approval", passed=False, was=request.status.value, now=ended.isoformat())
 
 
 def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:

@@ -80,6 +80,7 @@ class RequestStatus(StrEnum):
     EXPIRED = "expired"
     REJECTED = "rejected"
     CHANGES_ASKED = "changes_asked"
+    TAKEN_BACK = "taken_back"
 
 
 OPEN_REQUEST = frozenset({RequestStatus.PENDING, RequestStatus.VALID})
@@ -506,6 +507,15 @@ class RunState(Part, frozen=True, kw_only=True):
     def request(self) -> Request | None:
         """The latest approval request, open or not."""
         return self.requests[-1] if self.requests else None
+
+    @property
+    def approval_over(self) -> bool:
+        """Steps are left, and the approval that they rest on ended while the run could not be stopped for it."""
+        plan, request = self.plan, self.request
+        if plan is None or plan.by_policy or request is None or request.version != plan.version:
+            return False
+        ended = request.status in (RequestStatus.TAKEN_BACK, RequestStatus.EXPIRED)
+        return ended and plan.voided_seq is None and bool(self.remaining)
 
     @property
     def open_effects(self) -> tuple[Effect, ...]:

@@ -72,6 +72,8 @@ _check: dict[type[e.Event], State | Move] = {
     e.ObservationRecorded: SAME,
     e.AttemptFailed: SAME,
     e.RevalidationRefused: SAME,
+    e.ApprovalTakenBack: SAME,
+    e.ApprovalRequested: State.WAITING_APPROVAL,
     e.ApprovalVoided: State.WAITING_APPROVAL,
     e.ApprovalExpired: State.WAITING_APPROVAL,
     e.PlanVoided: REPLANS,
@@ -111,7 +113,6 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     State.WAITING_APPROVAL: {
         **_stop,
         **_check,
-        e.ApprovalRequested: SAME,
         e.ApprovalGiven: SAME,
         e.PlanApproved: State.APPROVED,
         e.PlanRejected: State.NEEDS_HUMAN,
@@ -132,12 +133,14 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.WAITING: {
         **_stop,
+        e.ApprovalTakenBack: SAME,
         e.ChildStarted: SAME,
         e.WaitEnded: State.EXECUTING,
         e.CancelBegan: State.CANCELLING,
     },
     State.UNKNOWN: {
         **_stop,
+        e.ApprovalTakenBack: SAME,
         e.EffectQueried: SAME,
         e.OutcomeUnknown: SAME,
         e.EffectSent: SAME,
@@ -150,6 +153,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.NEEDS_HUMAN: {
         **_stop,
+        e.ApprovalTakenBack: SAME,
         e.HumanNeeded: SAME,
         e.EffectQueried: SAME,
         e.ReceiptStored: SETTLES,

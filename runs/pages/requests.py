@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from runs.machine import state as s
 from runs.pages import words
 
@@ -13,6 +15,7 @@ VERDICTS = {
     "approve": lambda: _("approved"),
     "reject": lambda: _("rejected"),
     "ask": lambda: _("asked for changes"),
+    "take_back": lambda: _("took the approval back"),
 }
 
 
@@ -34,6 +37,20 @@ def _row(request: s.Request) -> dict[str, Any]:
         ],
         "causes": _causes(request),
     }
+
+
+def mine(state: s.RunState, person: User, version: int | None = None) -> s.Decision | None:
+    """This person's approval that stands, or counts towards one, and can be taken back; None where there is none."""
+    request = state.request
+    if request is None or request.status not in s.OPEN_REQUEST or version not in (None, request.version):
+        return None
+    given = (d for d in request.decisions if d.verdict == "approve" and d.person == str(person.pk))
+    return next(given, None)
+
+
+def take_back_address(state: s.RunState, version: int) -> str:
+    """Where it is taken back."""
+    return reverse("plan-take-back", args=[state.identity.run, version])
 
 
 def verdict(code: str) -> str:

@@ -128,6 +128,12 @@ def _changes(event: e.ChangesAsked) -> str:
     return _quoted(_("asked for changes to plan v%(version)d.") % {"version": event.version}, event.reason)
 
 
+@_says(e.ApprovalTakenBack)
+def _taken_back(event: e.ApprovalTakenBack) -> str:
+    text = _("took the approval of plan v%(version)d back. Nothing more is sent on it.")
+    return _quoted(text % {"version": event.version}, event.reason)
+
+
 def _quoted(text: str, said: str) -> str:
     return _("%(sentence)s “%(words)s”") % {"sentence": text, "words": said} if said else text
 

@@ -202,6 +202,7 @@ REQUESTS: Final[dict[RequestStatus, Words]] = {
     RequestStatus.EXPIRED: gettext_lazy("The time for approving it is over."),
     RequestStatus.REJECTED: gettext_lazy("Rejected."),
     RequestStatus.CHANGES_ASKED: gettext_lazy("Changes were asked for."),
+    RequestStatus.TAKEN_BACK: gettext_lazy("The approval was taken back."),
 }
 
 RULES: Final[dict[str, Words]] = {

@@ -226,7 +226,9 @@ def test_an_approval_is_used_once(desk: Desk) -> None:
 def test_an_approval_is_taken_back_by_who_gave_it_until_it_is_used(desk: Desk) -> None:
     request, mia, submission = desk.request(), desk.approver("Mia"), uuid4()
     choose(request, mia)
-    back = partial(take_back, request=request, person=mia, reason="", submission=submission, now=LATER)
+    back = partial(
+        take_back, request=request, person=mia, reason="The wrong order.", submission=submission, now=LATER
+    )
     with pytest.raises(NotOpenError):
         back(person=desk.approver(), submission=uuid4())
     taken = back()

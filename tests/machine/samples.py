@@ -40,6 +40,7 @@ _ALL: tuple[e.Event, ...] = (
     e.PlanApproved(request="r", version=1, digest=_digest),
     e.PlanRejected(request="r", version=1, digest=_digest, person="p", submission="s", reason="no"),
     e.ChangesAsked(request="r", version=1, digest=_digest, person="p", submission="s", reason="less"),
+    e.ApprovalTakenBack(request="r", version=1, digest=_digest, person="p", submission="s", reason="wrong order"),
     e.ApprovalVoided(request="r", version=1, causes=_causes),
     e.ApprovalExpired(request="r", version=1),
     e.PlanVoided(version=1, causes=_causes),

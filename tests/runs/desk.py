@@ -44,7 +44,7 @@ class Desk:
         try:
             actions.decide_plan(
                 person=person, run_id=run, version=int(request.subject.split(":")[1]), verdict=verdict,
-                reason="as agreed", digest=request.digest, conditions_digest=request.conditions_digest,
+                reason="as was agreed", digest=request.digest, conditions_digest=request.conditions_digest,
                 submission=uuid4(),
             )  # fmt: skip
         except ApprovalError:

@@ -103,9 +103,9 @@ def live(house: House, script: Script, order: str, lose: Callable[[Run], None]) 
     script.needed, script.proposals = 1, _proposals(order)
     run = house.start(order)
     steps = (
-        lambda: house.decide(run, house.approver, Verdict.ASK, "smaller"),
+        lambda: house.decide(run, house.approver, Verdict.ASK, "a smaller one"),
         lambda: house.choose(run, Decision.REPLAN, "yes, really"),
-        lambda: house.decide(run, house.approver, Verdict.REJECT, "no"),
+        lambda: house.decide(run, house.approver, Verdict.REJECT, "not this one"),
         lambda: house.choose(run, Decision.REPLAN, "then so"),
         lambda: house.decide(run, house.approver),
     )

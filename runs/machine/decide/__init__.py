@@ -27,6 +27,7 @@ from runs.machine.decide.people import (
 )
 from runs.machine.decide.plans import (
     Requirement,
+    ask_anew,
     conditions,
     constraints_digest,
     expired,
@@ -35,6 +36,7 @@ from runs.machine.decide.plans import (
     proposed,
     read,
     requested,
+    taken_back,
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
 from runs.machine.decide.sends import dispatched, found_open, next_send, resend_unknown
@@ -63,6 +65,7 @@ __all__ = [
     "Holder",
     "Requirement",
     "ambiguous",
+    "ask_anew",
     "asked",
     "asked_by_person",
     "attempt_failed",
@@ -117,6 +120,7 @@ __all__ = [
     "rounds_to_go_on",
     "signalled",
     "standing",
+    "taken_back",
     "undo_more",
     "unserved",
     "wait_over",

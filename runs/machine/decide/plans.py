@@ -118,6 +118,23 @@ def _plan_problems(plan: s.PlanDocument) -> tuple[str, ...]:
     return tuple(problems) if plan.steps else ("the plan has no steps",)
 
 
+def ask_anew(state: s.RunState, *, requirement: Requirement, request: str, now: datetime) -> Events:
+    """The latest plan version asks for approval once more, of one person at least. Nothing where none of it is left."""
+    plan = state.plan
+    if plan is None or not state.remaining:
+        return ()
+    asks = msgspec.structs.replace(requirement, needed=max(requirement.needed, 1))
+    return (requested(plan.plan, plan.digest, requirement=asks, request=request, now=now),)
+
+
+def taken_back(state: s.RunState, made: e.ApprovalTakenBack, again: Events) -> Events:
+    """An approval was taken back. What it allowed asks anew (`again`), at once where nothing is in flight or unknown;
+    else once that is settled, as the revalidation before the next send finds it.
+    """
+    asks = state.state in (s.State.WAITING_APPROVAL, s.State.APPROVED, *s.SENDING)
+    return (made, *again) if asks and not state.open_effects else (made,)
+
+
 def expired(state: s.RunState, now: datetime) -> Events:
     """A pending request whose time is over."""
     request = state.request

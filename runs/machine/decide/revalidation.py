@@ -8,7 +8,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import Events, human
-from runs.machine.decide.plans import Requirement, requested
+from runs.machine.decide.plans import Requirement, ask_anew, requested
 from runs.machine.decide.sends import found_open
 from runs.machine.revalidate import Facts, failed, report
 
@@ -55,6 +55,8 @@ def _follows(
     if any(c.name in _REPLAN and not c.unread for c in lost):
         # Whoever is asked anew must not be asked about a plan that is not valid any more.
         return _replan(state, lost)
+    if first.name == "approval" and state.approval_over and requirement:
+        return ask_anew(state, requirement=requirement, request=request, now=now)
     if first.name == "approval":
         return (e.ApprovalExpired(request=state.requests[-1].id, version=state.requests[-1].version),)
     if first.name == "approvers":

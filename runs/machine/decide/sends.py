@@ -53,7 +53,8 @@ def next_send(
 ) -> Events:
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
     ready = state.state in s.SENDING and not state.open_effects
-    if not ready or not state.remaining or state.plan is None or state.remaining[0].wait is not None:
+    waits = not state.remaining or state.remaining[0].wait is not None
+    if not ready or waits or state.plan is None or state.approval_over:
         raise Refused(state.state, "EffectIntended")
     if state.identity.deadline and now > state.identity.deadline and not state.undoing:
         return human("deadline_passed", evidence=state.identity.deadline.isoformat())
