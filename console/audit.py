@@ -40,6 +40,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "approve": (gettext_lazy("Approve a plan"), e.ApprovalGiven.__name__, "decide approve"),
     "reject": (gettext_lazy("Reject a plan"), e.PlanRejected.__name__, "decide reject"),
     "changes": (gettext_lazy("Ask for changes to a plan"), e.ChangesAsked.__name__, "decide ask"),
+    "take_back": (gettext_lazy("Take an approval back"), e.ApprovalTakenBack.__name__, "take back"),
     "renew": (gettext_lazy("Ask for approval again"), e.ApprovalRequested.__name__, "renew"),
     "ask": (gettext_lazy("Ask what became of an effect"), e.EffectQueried.__name__, "ask"),
     "conclude": (gettext_lazy("Conclude what became of an effect"), e.EffectReconciled.__name__, "conclude"),
@@ -59,7 +60,6 @@ RIGHTS = "rights"
 #: What is kept of refused attempts only: the form was sent without a choice, or takes back what it did.
 _ALSO_TRIED: dict[str, Promise] = {
     "decide": gettext_lazy("Decide"),
-    "decide take_back": gettext_lazy("Take an approval back"),
 }
 REFUSALS: dict[str, Promise] = {
     "not_allowed": gettext_lazy("the right is missing"),

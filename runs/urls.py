@@ -5,7 +5,20 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.views import answer, attest, events, files, find, live, pages, reconcile, replay, review, steer
+from runs.views import (
+    answer,
+    attest,
+    events,
+    files,
+    find,
+    live,
+    pages,
+    reconcile,
+    replay,
+    review,
+    steer,
+    taking_back,
+)
 
 
 class RunId(StringConverter):
@@ -22,6 +35,7 @@ urlpatterns = [
     path("runs/<run:run_id>/handoff/", pages.handoff, name="run-handoff"),
     path("runs/<run:run_id>/plan/<int:version>/", pages.plan, name="plan"),
     path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
+    path("runs/<run:run_id>/plan/<int:version>/take-back/", taking_back.take_back, name="plan-take-back"),
     path("runs/<run:run_id>/effects/<int:effect>/reconcile/", reconcile.reconcile, name="effect-reconcile"),
     path("runs/<run:run_id>/effects/<int:effect>/attest/", attest.attest, name="effect-attest"),
     path("runs/<run:run_id>/effects/<int:effect>/finding/", find.find, name="effect-finding"),

@@ -167,12 +167,28 @@ def _review_what(state: s.RunState, action: SafeAction) -> str:
 def lost_before(state: s.RunState) -> str:
     """Why the approval or plan before this request lost its validity; empty where there was none."""
     last = state.requests[-2] if len(state.requests) > 1 else None
-    if last is None or not last.causes:
+    if last is None:
+        return ""
+    if ended := _ended(last):
+        return ended
+    if not last.causes:
         return ""
     facts = {"version": last.version, "causes": " ".join(words.cause(c) for c in last.causes)}
     if last.decisions:
         return _("The earlier approval of plan v%(version)d was voided. %(causes)s") % facts
     return _("The earlier request to approve plan v%(version)d was voided. %(causes)s") % facts
+
+
+def _ended(last: s.Request) -> str:
+    """That a request was taken back or expired, by whom and when; empty where it ended another way."""
+    facts = {"version": last.version, "at": words.moment(last.closed_at or last.expires_at)}
+    if last.status is s.RequestStatus.EXPIRED:
+        return _("The earlier request to approve plan v%(version)d expired at %(at)s.") % facts
+    if last.status is not s.RequestStatus.TAKEN_BACK:
+        return ""
+    by = last.decisions[-1]
+    text = _("%(name)s took the approval of plan v%(version)d back at %(at)s: “%(reason)s”")
+    return text % {**facts, "name": by.name, "reason": by.reason}
 
 
 def changes_sentence(state: s.RunState) -> str:

@@ -13,9 +13,8 @@ from runs.agents import Agent
 from runs.machine import state as s
 from runs.machine.canonical import idempotency_key
 from runs.models import Run
-from runs.pages import next_action, plans, undo, waiting_steps, words
+from runs.pages import next_action, plans, requests, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks
-from runs.pages.requests import verdict
 from runs.pages.run_page import Reader, heading
 from runs.pages.values import flat
 from runs.pages.who import why_not_decide
@@ -37,12 +36,19 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "blocked": blocked(made),
         "phrase": phrase(state, plan),
         "undo": plan.plan.undo,
+        "take_back_url": _take_back_url(state, plan, reader),
         **_texts(request, plan, _effects(covered(state, plan))),
         "values": {},
         "errors": [],
     }
     body = _to_decide(state, plan, request, reader) if is_open(request) else _over(state, plan)
     return found | body | _may(state, plan, request, reader)
+
+
+def _take_back_url(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> str:
+    """Where this person takes their approval of the version back; empty where there is none to take back."""
+    given = requests.mine(state, reader.person, plan.version)
+    return requests.take_back_address(state, plan.version) if given else ""
 
 
 def is_open(request: s.Request | None) -> bool:
@@ -273,7 +279,7 @@ def decided_sentence(
     if mine:
         return _("You decided already, at %(at)s: %(verdict)s. %(given)s") % {
             "at": words.clock(mine[-1].at),
-            "verdict": verdict(mine[-1].verdict),
+            "verdict": requests.verdict(mine[-1].verdict),
             "given": given(request),
         }
     return ""
@@ -297,7 +303,7 @@ def decisions_sentence(decisions: Sequence[s.Decision]) -> str:
     """Who decided what, when."""
     said = [
         _("%(name)s %(verdict)s it at %(at)s.")
-        % {"name": d.name, "verdict": verdict(d.verdict), "at": words.clock(d.at)}
+        % {"name": d.name, "verdict": requests.verdict(d.verdict), "at": words.clock(d.at)}
         for d in decisions
     ]
     return " ".join(said)

@@ -14,7 +14,7 @@ from runs.machine import state as s
 from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
-from runs.pages import ending, next_action, words
+from runs.pages import ending, next_action, requests, words
 
 Holders = Mapping[Right, Sequence[User]]
 ACTING = (
@@ -48,6 +48,8 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _line(name, url, Right.RECONCILE_EFFECTS, person, holders)
     if action.action is Action.REVIEW:
         yield _approve(state, person, holders)
+    if requests.mine(state, person):
+        yield _take_back(state)
     if action.action in (Action.RENEW, Action.DECIDE):
         url = next_action.address(run, action)
         yield _line(
@@ -113,6 +115,14 @@ def _approve(state: s.RunState, person: User, holders: Holders) -> dict[str, Any
     if line["you"]:
         return {**line, "url": reverse("plan-review", args=[state.identity.run, request.version])}
     return {**line, "text": why_not_decide(request, person, holders)}
+
+
+def _take_back(state: s.RunState) -> dict[str, Any]:
+    """One's own approval: nobody else can take it back."""
+    assert state.request is not None
+    version = state.request.version
+    action = _("Take back your approval of plan v%(plan)d") % {"plan": version}
+    return {"action": action, "you": True, "url": requests.take_back_address(state, version)}
 
 
 def why_not_decide(request: s.Request, person: User, holders: Holders) -> str:

@@ -78,7 +78,10 @@ VERDICTS: dict[Verdict, Callable[[], tuple[str, str]]] = {
         _("You asked for changes to plan v%(version)s."),
         _("The agent gets your text and proposes another version."),
     ),
-    Verdict.TAKE_BACK: lambda: (_("You took your approval of plan v%(version)s back."), ""),
+    Verdict.TAKE_BACK: lambda: (
+        _("You took your approval of plan v%(version)s back."),
+        _("Nothing more is sent on it. What was sent before stands, as the ledger below shows."),
+    ),
 }
 
 

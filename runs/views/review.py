@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from approvals.binding import Change
-from approvals.models import Verdict
+from approvals.models import LEAST_REASON, Verdict
 from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
 from runs import actions, agents
 from runs.machine import state as s
@@ -32,8 +32,6 @@ from runs.views.frame import (
 from runs.views.pages import Opened, notices_of, opened, predecessor
 from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
-
-LEAST_REASON = 10
 
 
 @console_page

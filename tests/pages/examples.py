@@ -415,6 +415,22 @@ REVIEW: Final[dict[str, Any]] = {
     "submission": "sub_1",
 }
 
+TAKE_BACK: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": {**RUN_FACTS, "state": "executing"},
+    "plan": {"version": 5, "digest": DIGEST},
+    "review_url": f"/runs/{RUN}/plan/5/review/",
+    "given": "You approved it at 2026-11-30 07:40:10 UTC. The approval stands until 2026-11-30 07:56:22 UTC at most.",
+    "over": "",
+    "left": [f"close ticket T-5512 ({HOSTILE})"],
+    "sent": ["E-7 (refund order-1042 to Acme GmbH, cannot be undone)"],
+    "in_doubt": "1 change may be under way now: taking back does not stop that one. It is settled first.",
+    "others": "Mia approved it too and will have to approve again.",
+    "values": {"reason": ""},
+    "errors": [],
+    "submission": "sub_1",
+}
+
 CONFLICT: Final[dict[str, Any]] = {
     "text": "Your decision on plan v5 was not recorded and nothing was sent.",
     "since": 43,
@@ -1072,6 +1088,25 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "review-not-you": (
         "runs/review.html",
         {**REVIEW, "may_decide": False, "why_not": "You revised the goal.", "who_can": "Can: Kim, Mia."},
+    ),
+    "review-given": (
+        "runs/review.html",
+        {
+            **REVIEW,
+            "decided_title": "You decided already",
+            "decided": "1 of 2 approvals.",
+            "take_back_url": "#",
+        },
+    ),
+    "take-back": ("runs/take_back.html", TAKE_BACK),
+    "take-back-over": (
+        "runs/take_back.html",
+        {
+            **TAKE_BACK,
+            "over": "You have no approval of this plan version that could be taken back.",
+            "conflict": CONFLICT,
+            "values": {"reason": "The wrong supplier."},
+        },
     ),
     "reconcile": ("runs/reconcile.html", RECONCILE),
     "finding": ("runs/finding.html", FINDING),

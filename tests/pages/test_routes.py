@@ -24,6 +24,12 @@ from tests.people import House, advance
 READ = {"run", "run-notices", "run-handoff", "plan", "run-events", "run-replay", "run-artifact"}
 ACT = {
     "plan-review": ("approver", "second"),
+    "plan-take-back": (
+        "operator",
+        "approver",
+        "second",
+        "viewer",
+    ),  # one's own: there is nothing of others to take
     "effect-reconcile": ("operator",),
     "effect-ask": ("operator",),
     "effect-attest": (),
@@ -51,7 +57,8 @@ def named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 def address(name: str, run: str) -> str:
     one = {
-        "plan", "plan-review", "effect-reconcile", "effect-ask", "effect-attest", "effect-finding", "run-artifact",
+        "plan", "plan-review", "plan-take-back", "effect-reconcile", "effect-ask", "effect-attest",
+        "effect-finding", "run-artifact",
     }  # fmt: skip
     return reverse(name, args=[run, *([1] if name in one else [])])
 
@@ -108,7 +115,7 @@ def test_only_those_who_may_act_can(house: House, run: Run, sign_in: SignIn) -> 
         assert _post(sign_in(house.stranger), address(name, run.pk)) == 404, name
     refused = Attempt.objects.filter(refusal="not_allowed")
     assert refused.count() == sum(len(INSIDERS) - len(allowed) for allowed in ACT.values())
-    assert not Decision.objects.exclude(verdict="approve").exists()
+    assert not Decision.objects.exclude(verdict__in=("approve", "take_back")).exists()
 
 
 def _post(client: Client, url: str) -> int:
