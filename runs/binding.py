@@ -31,7 +31,8 @@ def _conditions(
     if agent is None:
         return known.conditions
     requirement = planning.requirement(state, agent, plan.plan)
-    return decide.conditions(plan.plan, now, requirement, known.expires_at)
+    rounds = decide.rounds_of(state, plan.plan)
+    return decide.conditions(plan.plan, now, requirement, known.expires_at, rounds)
 
 
 def _moved(request: Request, known: s.Request) -> tuple[Change, ...]:

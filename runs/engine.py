@@ -280,7 +280,10 @@ def _revalidated(
 
 
 def _execute(held: Held) -> bool:
-    if not held.validated(held.state) or held.state.approval_over:
+    state = held.state
+    # In a round that nobody approved the next step is not sent: the same checks find that, and ask people anew.
+    covered = all(map(state.covers_round, state.remaining[:1])) and not state.approval_over
+    if not (held.validated(state) and covered):
         return _revalidate(held)
     if not held.state.remaining:
         return _finish(held)

@@ -49,7 +49,7 @@ class Gate(Protocol):
 BOUND: Final = frozenset(
     {
         "plan_version", "plan_digest", "goal_version", "constraints_digest", "arguments_digests",
-        "resource_versions", "policy_version", "expires_at",
+        "resource_versions", "policy_version", "expires_at", "rounds",
     }
 )  # fmt: skip
 #: Settings of PostgreSQL under which a commit that was acknowledged is never lost.
@@ -148,7 +148,7 @@ def _conditions(plan: s.PlanDocument) -> dict[str, Any]:
     asked = decide.Requirement(
         needed=1, right="approve_plans", stands_for=timedelta(hours=1), policy_version="1"
     )
-    text = decide.conditions(plan, "digest", asked, specimens.MOMENT)
+    text = decide.conditions(plan, "digest", asked, specimens.MOMENT, {"x": 1})
     found: dict[str, Any] = e.value_of(e.raw(text))
     return found
 

@@ -115,7 +115,7 @@ def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID)
             raise Refused(state.state, "ApprovalRequested")
         asks = planning.requirement(state, agent, state.plan.plan)
         again = decide.requested(
-            state.plan.plan, state.plan.digest, requirement=asks, request=str(request), now=now
+            state, state.plan.plan, state.plan.digest, requirement=asks, request=str(request), now=now
         )
         return [again]
 

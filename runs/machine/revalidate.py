@@ -17,7 +17,7 @@ from runs.machine.references import same
 
 ORDER = (
     "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
-    "approvers", "authority", "budget", "policy", "resources", "observations", "assumptions",
+    "approvers", "rounds", "authority", "budget", "policy", "resources", "observations", "assumptions",
 )  # fmt: skip
 #: The part of a run's code whose change ends a plan and not the run: it has a check of its own.
 POLICY = "policy"
@@ -153,9 +153,20 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
     if request and request.status is s.RequestStatus.VALID:
         enough = sum(not person.lost for person in facts.approvers) >= request.needed
         yield Check(name="approvers", passed=enough, subject="quorum", was=str(request.needed))
+        yield from _rounds(state)
     yield from _budget(state)
     lost = facts.principal.lost
     yield Check(name="authority", passed=not lost, subject=facts.principal.name, now=lost)
+
+
+def _rounds(state: s.RunState) -> Iterator[Check]:
+    """People approved each step in the round that was to come then; done again it is another intent."""
+    other = [step for step in state.remaining if not state.covers_round(step)]
+    for step in other:
+        was, now = state.approved_round(step), state.round_of(step)
+        yield Check(name="rounds", passed=False, subject=step.name, was=str(was), now=str(now))
+    if not other:
+        yield Check(name="rounds", passed=True)
 
 
 def _budget(state: s.RunState) -> Iterator[Check]:

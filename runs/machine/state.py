@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from runs.machine.canonical import parse, round_suffix
 from runs.machine.events import Actor, Cause, Check, Inherited, MatchFound, Reason, Sender, Term, Terms
 from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
 
@@ -557,6 +558,21 @@ class RunState(Part, frozen=True, kw_only=True):
     def round_of(self, step: PlanStep) -> int:
         """The latest round of the step's operation, whatever earlier plans called the step."""
         return self.rounds.get(f"{step.system} {step.operation_id}", 0)
+
+    def covers_round(self, step: PlanStep) -> bool:
+        """Whether what people approved is the step in the round that it has now. What stands is sent by nobody."""
+        request, round_ = self.request, self.round_of(step)
+        if step.wait is not None or self.plan is None or self.plan.by_policy or request is None:
+            return True
+        if not round_ and '"rounds"' not in request.conditions:
+            return True  # nearly always: nothing was ever done again
+        held = self.standing(step.system, round_suffix(step.operation_id, round_))
+        return held is not None or self.approved_round(step) == round_
+
+    def approved_round(self, step: PlanStep) -> int:
+        """The round of the step that the latest request asks for."""
+        bound = parse(self.request.conditions) if self.request else {}
+        return int(bound.get("rounds", {}).get(step.name, 0))
 
     def by_operation(self, system: str, operation_id: str) -> Effect | None:
         """The latest effect of this run under an operation id, whatever became of it."""

@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.agents import Agent
+from runs.machine import decide
 from runs.machine import state as s
-from runs.machine.canonical import idempotency_key
+from runs.machine.canonical import round_suffix
 from runs.models import Run
 from runs.pages import next_action, plans, requests, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks
@@ -111,8 +112,7 @@ def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
     """One change with every argument as it will be sent, and its key; or a wait, which sends nothing."""
     if step.wait is not None:
         return waiting_steps.row(step, step.wait)
-    run, round_ = state.identity.run, state.round_of(step)
-    key = idempotency_key(run_id=run, step=step.name, arguments=step.arguments, round_=round_)
+    key, round_ = decide.key_of(state, step), state.round_of(step)
     again = any(effect.key == key for effect in state.effects.values())
     note = _("the same as in an earlier attempt: a late arrival cannot double it") if again else ""
     return {
@@ -123,7 +123,7 @@ def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
         "reversible": step.reversible,
         "undo": _("can be undone") if step.reversible else "",
         "arguments": flat(step.arguments),
-        "operation_id": step.operation_id,
+        "operation_id": round_suffix(step.operation_id, round_),
         "key": key,
         "key_note": note,
         "expects": [_expected(state, rest) for rest in step.rests_on],

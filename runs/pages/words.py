@@ -119,6 +119,7 @@ CHECKS: Final[dict[str, Words]] = {
     "goal": gettext_lazy("the plan is for the committed goal"),
     "plan": gettext_lazy("the plan’s digest is the one that was approved"),
     "approvers": gettext_lazy("those who approved still may, and are enough"),
+    "rounds": gettext_lazy("each step is in the round that was approved"),
     "authority": gettext_lazy("the person on whose behalf the run acts still belongs here"),
     "budget": gettext_lazy("what is left of the budget covers the rest of the plan"),
     "policy": gettext_lazy("the policy is the one the plan was made under"),
@@ -135,6 +136,9 @@ _CAUSES: Final[dict[str, Words]] = {
     "goal": gettext_lazy("The committed goal changed from v%(was)s to v%(now)s."),
     "policy": gettext_lazy("The policy changed from %(was)s to %(now)s."),
     "code": gettext_lazy("%(subject)s changed from %(was)s to %(now)s with the agent’s version."),
+    "rounds": gettext_lazy(
+        "%(subject)s is to be done in round %(now)s. The approval was for round %(was)s and stands for no other."
+    ),
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),
     "cancelled": gettext_lazy("The run is being cancelled."),
@@ -322,6 +326,7 @@ _BINDING: Final[dict[str, Words]] = {
     "resource_versions": gettext_lazy("version of"),
     "arguments_digests": gettext_lazy("digest of the arguments of step"),
     "excluded": gettext_lazy("people who may not decide"),
+    "rounds": gettext_lazy("round of"),
 }
 
 

@@ -36,10 +36,11 @@ from runs.machine.decide.plans import (
     proposed,
     read,
     requested,
+    rounds_of,
     taken_back,
 )
 from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
-from runs.machine.decide.sends import dispatched, found_open, next_send, resend_unknown
+from runs.machine.decide.sends import dispatched, found_open, key_of, next_send, resend_unknown
 from runs.machine.decide.undoing import (
     begin_cancel,
     cancel,
@@ -101,6 +102,7 @@ __all__ = [
     "inherited_lost",
     "kept",
     "kept_result",
+    "key_of",
     "keys_to_go_on",
     "latest_children",
     "moved",
@@ -117,6 +119,7 @@ __all__ = [
     "resend_unknown",
     "restarted",
     "revalidated",
+    "rounds_of",
     "rounds_to_go_on",
     "signalled",
     "standing",

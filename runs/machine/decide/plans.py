@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -56,7 +57,7 @@ def proposed(
             version=plan.version, digest=made, policy_version=requirement.policy_version
         )
         return version, policy
-    return version, requested(plan, made, requirement=requirement, request=request, now=now)
+    return version, requested(state, plan, made, requirement=requirement, request=request, now=now)
 
 
 def read(state: s.RunState, event: e.ObservationRecorded) -> Events:
@@ -75,11 +76,17 @@ def proposal_refused(state: s.RunState, problems: tuple[str, ...]) -> Events:
 
 
 def requested(
-    plan: s.PlanDocument, plan_digest: str, *, requirement: Requirement, request: str, now: datetime
+    state: s.RunState,
+    plan: s.PlanDocument,
+    plan_digest: str,
+    *,
+    requirement: Requirement,
+    request: str,
+    now: datetime,
 ) -> e.ApprovalRequested:
     """A request for people's approval, with everything it is bound to."""
     expires_at = now + requirement.stands_for
-    text = conditions(plan, plan_digest, requirement, expires_at)
+    text = conditions(plan, plan_digest, requirement, expires_at, rounds_of(state, plan))
     return e.ApprovalRequested(
         request=request, version=plan.version, digest=plan_digest, conditions=e.raw(text),
         conditions_digest=digest("conditions", text), needed=requirement.needed, right=requirement.right,
@@ -87,11 +94,24 @@ def requested(
     )  # fmt: skip
 
 
-def conditions(plan: s.PlanDocument, plan_digest: str, requirement: Requirement, expires_at: datetime) -> str:
-    """The canonical text of all that an approval of the plan is bound to."""
+def rounds_of(state: s.RunState, plan: s.PlanDocument) -> dict[str, int]:
+    """The rounds in which the plan's steps are to be done, of those that are not in their first."""
+    return {x.name: round_ for x in plan.steps if x.wait is None and (round_ := state.round_of(x))}
+
+
+def conditions(
+    plan: s.PlanDocument,
+    plan_digest: str,
+    requirement: Requirement,
+    expires_at: datetime,
+    rounds: Mapping[str, int],
+) -> str:
+    """The canonical text of all that an approval of the plan is bound to. Of the rounds, those after the first."""
     rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
+    later = {"rounds": dict(rounds)} if rounds else {}
     return canonical(
         {
+            **later,
             "plan_version": plan.version,
             "plan_digest": plan_digest,
             "goal_version": plan.goal_version,
@@ -124,7 +144,7 @@ def ask_anew(state: s.RunState, *, requirement: Requirement, request: str, now: 
     if plan is None or not state.remaining:
         return ()
     asks = msgspec.structs.replace(requirement, needed=max(requirement.needed, 1))
-    return (requested(plan.plan, plan.digest, requirement=asks, request=request, now=now),)
+    return (requested(state, plan.plan, plan.digest, requirement=asks, request=request, now=now),)
 
 
 def taken_back(state: s.RunState, made: e.ApprovalTakenBack, again: Events) -> Events:

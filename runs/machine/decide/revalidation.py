@@ -8,7 +8,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import Events, human
-from runs.machine.decide.plans import Requirement, ask_anew, requested
+from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
 from runs.machine.revalidate import Facts, failed, report
 
@@ -21,6 +21,8 @@ _HUMAN_REASONS = {
     "authority": "authority_lost", "budget": "budget_exhausted",
 }  # fmt: skip
 _REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions"})
+#: The approval is void and the plan is not: it is asked for anew.
+_ENDS_APPROVAL = frozenset({"approvers", "rounds"})
 #: The causes of a void plan: an approver who was lost is named too, where both came together.
 _VOIDS_PLAN = _REPLAN | {"approvers"}
 
@@ -59,8 +61,8 @@ def _follows(
         return ask_anew(state, requirement=requirement, request=request, now=now)
     if first.name == "approval":
         return (e.ApprovalExpired(request=state.requests[-1].id, version=state.requests[-1].version),)
-    if first.name == "approvers":
-        return _approvers_lost(state, lost, facts, requirement, request, now)
+    if first.name in _ENDS_APPROVAL:
+        return _approval_lost(state, lost, facts, requirement, request, now)
     return _replan(state, lost)
 
 
@@ -86,7 +88,7 @@ def causes(lost: Sequence[e.Check], names: frozenset[str]) -> tuple[e.Cause, ...
     )
 
 
-def _approvers_lost(
+def _approval_lost(
     state: s.RunState,
     lost: tuple[e.Check, ...],
     facts: Facts,
@@ -96,18 +98,17 @@ def _approvers_lost(
 ) -> Events:
     """The approval is void. The same plan version waits again, where anybody is left who may approve it."""
     assert state.plan is not None
-    who = tuple(c for c in lost if c.name == "approvers" and c.subject != "quorum")
+    who = tuple(c for c in lost if c.subject != "quorum")
     voided = e.ApprovalVoided(
         request=state.requests[-1].id,
         version=state.plan.version,
-        causes=causes(who, frozenset({"approvers"})),
+        causes=causes(who, _ENDS_APPROVAL),
     )
     if requirement is None or not facts.others_may_approve:
         return voided, *human(
             "authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it"
         )
-    again = requested(state.plan.plan, state.plan.digest, requirement=requirement, request=request, now=now)
-    return voided, again
+    return voided, *ask_anew(state, requirement=requirement, request=request, now=now)
 
 
 def _replan(state: s.RunState, lost: tuple[e.Check, ...]) -> Events:

@@ -61,6 +61,8 @@ def next_send(
     step = state.remaining[0]
     if gone := _stands_no_more(state, step):
         return (e.PlanVoided(version=state.plan.version, causes=(gone,)),)
+    if not state.covers_round(step):
+        return ()  # nobody approved it in this round: revalidation asks for that
     round_ = state.round_of(step)
     operation_id = round_suffix(step.operation_id, round_)
     if known := state.by_operation(step.system, operation_id):
@@ -71,15 +73,21 @@ def next_send(
     left = state.left((step,))
     if left is not None and left < 0:
         return human("budget_exhausted", subject=step.name, evidence=str(left))
-    key = state.keys.get(f"{step.system} {operation_id}") or idempotency_key(
-        run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
-    )
     intent = e.EffectIntended(
         effect=len(state.effects) + 1, step=step.name, tool=step.tool, system=step.system, account=account,
-        operation_id=operation_id, key=key, round=round_, arguments=e.raw(step.arguments),
+        operation_id=operation_id, key=key_of(state, step), round=round_, arguments=e.raw(step.arguments),
         arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
     )  # fmt: skip
     return _after_lost_history(intent) if state.history_lost else (intent,)
+
+
+def key_of(state: s.RunState, step: s.PlanStep) -> str:
+    """The idempotency key under which the step is sent next: the one that is shown to people beforehand."""
+    round_ = state.round_of(step)
+    operation = f"{step.system} {round_suffix(step.operation_id, round_)}"
+    return state.keys.get(operation) or idempotency_key(
+        run_id=state.identity.run, step=step.name, arguments=_bound_arguments(step), round_=round_
+    )
 
 
 def _stands_no_more(state: s.RunState, step: s.PlanStep) -> e.Cause | None:
