@@ -29,6 +29,8 @@ class Tenant(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     slug = models.CharField(max_length=63, unique=True)
     name = models.CharField(max_length=200)
+    #: Whether its people must have a second factor before they see anything.
+    second_factor = models.BooleanField(default=False)
 
     class Meta:
         default_permissions = ()
@@ -138,3 +140,124 @@ class RightChange(models.Model):
     def __str__(self) -> str:
         done = "granted" if self.granted else "withdrawn"
         return f"{self.codename} on {self.object_pk} {done}"
+
+
+class PeopleAction(models.TextChoices):
+    """What is done with people, groups and organisations. Rights have a log of their own."""
+
+    PERSON_MADE = "person_made", _("made a person")
+    MEMBER_ADDED = "member_added", _("added a person to the organisation")
+    MEMBER_ENDED = "member_ended", _("ended a membership")
+    DEACTIVATED = "deactivated", _("deactivated a person")
+    ACTIVATED = "activated", _("let a person sign in again")
+    LINK_MADE = "link_made", _("made a link to set a password")
+    LINK_USED = "link_used", _("set a password by a link")
+    PASSWORD_CHANGED = "password_changed", _("changed a password")
+    FACTOR_ADDED = "factor_added", _("set up a second factor")
+    FACTOR_REMOVED = "factor_removed", _("removed a second factor")
+    CODES_MADE = "codes_made", _("made new recovery codes")
+    LINKED = "linked", _("linked a person to an identity of another service")
+    UNLINKED = "unlinked", _("ended a link to an identity of another service")
+    SESSION_ENDED = "session_ended", _("ended a session")
+    GROUP_MADE = "group_made", _("made a group")
+    GROUP_RENAMED = "group_renamed", _("renamed a group")
+    GROUP_DELETED = "group_deleted", _("deleted a group")
+    GROUP_JOINED = "group_joined", _("added a person to a group")
+    GROUP_LEFT = "group_left", _("took a person out of a group")
+    TENANT_MADE = "tenant_made", _("made an organisation")
+    TENANT_CHANGED = "tenant_changed", _("changed an organisation")
+    MANAGER_MADE = "manager_made", _("let a person manage organisations")
+    MANAGER_ENDED = "manager_ended", _("ended that a person manages organisations")
+
+
+class PeopleChange(models.Model):
+    """One thing done with people, groups or organisations, and by whom. Append-only, which a trigger holds."""
+
+    #: None: about a person in whatever organisation.
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", null=True)
+    #: None: a command or the system, never a person.
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", null=True)
+    person = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", null=True)
+    action = models.CharField(max_length=40)
+    #: The group's or organisation's name at that time, what was and what became.
+    detail = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        permissions = (("manage_organisations", "manage_organisations"),)
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "-at"], name="accounts_peoplechange_at"),
+            models.Index(fields=["person", "-at"], name="accounts_peoplechange_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.person_id or ''}"
+
+
+class SignInOutcome(models.TextChoices):
+    """What became of a try to sign in."""
+
+    SIGNED_IN = "signed_in", _("signed in")
+    SIGNED_IN_AGAIN = "signed_in_again", _("signed in again")
+    SIGNED_OUT = "signed_out", _("signed out")
+    WRONG = "wrong", _("was refused: name, password or code were wrong")
+    THROTTLED = "throttled", _("was refused: too many attempts")
+    UNKNOWN = "unknown", _("was refused: the other service named nobody here")
+
+
+class SignIn(models.Model):
+    """One sign-in, or a refused one. Append-only, which a trigger holds.
+
+    A name that nobody has is not kept: people type passwords into that field.
+    """
+
+    person = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", null=True)
+    outcome = models.CharField(max_length=20)
+    #: "password", "code", or the name of the other service.
+    method = models.CharField(max_length=100)
+    at = models.DateTimeField()
+    ip = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["person", "-at"], name="accounts_signin_person"),
+            models.Index(fields=["-at"], name="accounts_signin_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person_id or 'somebody'} {self.outcome}"
+
+
+class OpenSession(models.Model):
+    """A session of a signed-in person, under the key of its row in Django's table. Gone once it is closed."""
+
+    session_key = models.CharField(max_length=40, primary_key=True)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="open_sessions")
+    began_at = models.DateTimeField()
+    ip = models.GenericIPAddressField(null=True)
+    agent = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.user} since {self.began_at}"
+
+
+class PasswordLink(models.Model):
+    """A link by which a person sets a password, once and until it expires. Only the token's hash is kept."""
+
+    token_hash = models.CharField(max_length=64, primary_key=True)
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"link for {self.person}"

@@ -72,6 +72,7 @@ REFUSALS: dict[str, Promise] = {
     "submission_reused": gettext_lazy("the form had been used for something else"),
     "incompatible": gettext_lazy("that version cannot take the run over"),
     "form": gettext_lazy("the form was incomplete"),
+    "sign_in_too_old": gettext_lazy("the sign-in was too old for what cannot be undone"),
     "csv": gettext_lazy("the file had errors"),
 }
 

@@ -76,6 +76,12 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "guardian",
     "django_htmx",
+    "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "accounts",
     "approvals",
     "runs",
@@ -93,6 +99,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "console.urls"
@@ -132,6 +139,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- People ---
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
     "guardian.backends.ObjectPermissionBackend",
 ]
@@ -146,6 +154,48 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 if TESTING:
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Refused sign-ins are counted by name and by address, in the database, so over all processes.
+AXES_HANDLER = "accounts.throttle.Throttle"
+AXES_FAILURE_LIMIT = 1
+AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_COOLOFF_TIME = HANDOFF_DURATIONS.lockout
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_CLIENT_IP_CALLABLE = "accounts.address.client_address"
+AXES_ENABLE_ADMIN = False
+# The pages of signing in answer 429 themselves.
+SILENCED_SYSTEM_CHECKS = ["axes.W002"]
+AXES_VERBOSE = False
+HANDOFF_SIGN_IN_FAILURES_OF_A_NAME = env.number("HANDOFF_SIGN_IN_FAILURES_OF_A_NAME", default=5)
+HANDOFF_SIGN_IN_FAILURES_OF_AN_ADDRESS = env.number("HANDOFF_SIGN_IN_FAILURES_OF_AN_ADDRESS", default=30)
+
+# People are made by those who manage them: nobody signs up, and no mail is sent.
+ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_ENABLED = False
+# Counted by the handler above instead.
+ACCOUNT_RATE_LIMITS = False
+MFA_ADAPTER = "accounts.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Handoff"
+MFA_TOTP_TOLERANCE = 1
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+SOCIALACCOUNT_ADAPTER = "accounts.adapters.IdentityAdapter"
+SOCIALACCOUNT_ONLY = False
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_QUERY_EMAIL = True
+# Codes that were used and tokens that were seen, over all processes.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "accounts_cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
+
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"

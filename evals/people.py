@@ -37,6 +37,7 @@ class House:
         actions.decide_plan(
             person=self.approver, run_id=run.pk, version=1, verdict=Verdict.APPROVE, reason="to measure",
             digest=request.digest, conditions_digest=request.conditions_digest, submission=uuid4(),
+        signed_in_at=database_now(),
         )  # fmt: skip
         return run
 

@@ -25,6 +25,12 @@ class Durations:
     approval_stands: timedelta
     version_grace: timedelta
     page_poll: timedelta
+    #: How old a sign-in may be where what is decided cannot be undone.
+    sign_in_again: timedelta
+    #: How long a name or an address waits after too many refused sign-ins.
+    lockout: timedelta
+    #: How long a link to set a password works.
+    password_link: timedelta
 
     @property
     def heartbeat(self) -> timedelta:
@@ -48,6 +54,9 @@ PROFILES: Final[Mapping[str, Durations]] = {
         approval_stands=timedelta(hours=24),
         version_grace=timedelta(minutes=10),
         page_poll=timedelta(seconds=10),
+        sign_in_again=timedelta(minutes=15),
+        lockout=timedelta(minutes=15),
+        password_link=timedelta(days=3),
     ),
     "demo": Durations(
         lease=timedelta(seconds=10),
@@ -59,6 +68,9 @@ PROFILES: Final[Mapping[str, Durations]] = {
         approval_stands=timedelta(minutes=15),
         version_grace=timedelta(seconds=30),
         page_poll=timedelta(seconds=5),
+        sign_in_again=timedelta(minutes=15),
+        lockout=timedelta(minutes=2),
+        password_link=timedelta(hours=1),
     ),
     "test": Durations(
         lease=timedelta(seconds=2),
@@ -70,6 +82,9 @@ PROFILES: Final[Mapping[str, Durations]] = {
         approval_stands=timedelta(seconds=5),
         version_grace=timedelta(seconds=2),
         page_poll=timedelta(seconds=1),
+        sign_in_again=timedelta(minutes=15),
+        lockout=timedelta(minutes=15),
+        password_link=timedelta(hours=1),
     ),
 }
 

@@ -100,6 +100,7 @@ class House:
         outcome = actions.decide_plan(
             person=person, run_id=run.pk, version=int(request.subject.split(":")[1]), verdict=verdict, reason=reason,
             digest=request.digest, conditions_digest=request.conditions_digest, submission=uuid4(),
+            signed_in_at=database_now(),
         )  # fmt: skip
         assert_replays(run)
         return outcome

@@ -138,6 +138,7 @@ def _decide(run: Run, people: People, verdict: Verdict, reason: str) -> None:
     actions.decide_plan(
         person=people.approver, run_id=run.pk, version=int(request.subject.partition(":")[2]), verdict=verdict,
         reason=reason, digest=request.digest, conditions_digest=request.conditions_digest, submission=uuid4(),
+        signed_in_at=database_now(),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from accounts.fence import fence_shared
 from accounts.models import User
+from accounts.reauthentication import require_recent
 from accounts.rights import Right
 from runs import access
 from runs.actions.frame import Done, by_person, person_actor
@@ -41,18 +42,23 @@ def settle_contradiction(
     reference: str,
     how: str,
     submission: UUID,
+    signed_in_at: datetime | None = None,
 ) -> Done:
     """Find what is true where the late evidence in event `evidence` contradicts the record; on closed runs too.
 
     Raises decide.ConclusionRefused with the condition that fails, Refused where it was settled meanwhile. Where the
-    record would change and the effect cannot be undone, nothing changes before a second person finds the same.
+    record would change and the effect cannot be undone, nothing changes before a second person finds the same, and each
+    must have signed in lately: else ReauthenticationNeeded.
     """
 
     def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
-        return decide.found(
+        new = decide.found(
             state, effect, evidence=evidence, finding=finding, reference=reference, how=how, person=str(person.pk),
             now=now, again_in=_again_in(state, effect), owes=_owes(state, effect, reference),
         )  # fmt: skip
+        if finding is not s.Finding.AS_RECORDED and not state.effects[effect].terms.reversible:
+            require_recent(signed_in_at=signed_in_at, now=now)
+        return new
 
     try:
         with transaction.atomic():

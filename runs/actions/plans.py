@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.reauthentication import require_recent
 from accounts.rights import Right
 from approvals import decisions as approvals
 from approvals.models import Request, Verdict
@@ -58,11 +59,13 @@ def decide_plan(
     digest: str,
     conditions_digest: str,
     submission: UUID,
+    signed_in_at: datetime | None = None,
 ) -> Outcome:
     """Record a person's decision on a plan version that their page showed.
 
-    Raises NoPlanToDecide, NothingToChange, the errors of `approvals.outcomes`, access.RunNotFound. The right is asked
-    for by `approvals`, since the request says which one it takes.
+    `signed_in_at` is when the person last proved who they are: too long ago to approve what cannot be undone raises
+    ReauthenticationNeeded. Raises NoPlanToDecide, NothingToChange, the errors of `approvals.outcomes`,
+    access.RunNotFound. The right is asked for by `approvals`, since the request says which one it takes.
     """
     with transaction.atomic():
         run, state, now = locked(person, run_id, Right.VIEW_RUNS)
@@ -76,9 +79,16 @@ def decide_plan(
             conditions_digest=conditions_digest, submission=submission, now=now,
         )  # fmt: skip
         if not isinstance(outcome, AlreadyRecorded | NotNeeded):
+            if verdict is Verdict.APPROVE and _cannot_be_undone(state):
+                require_recent(signed_in_at=signed_in_at, now=now)
             write(state, _decision_events(state, outcome), run=run, actor=person_actor(person), now=now)
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return outcome
+
+
+def _cannot_be_undone(state: s.RunState) -> bool:
+    """Whether the plan holds a change that an approver confirms by its phrase."""
+    return state.plan is not None and any(step.phrase for step in state.plan.plan.steps)
 
 
 def code_of(run: Run) -> agents.Agent | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
 from accounts.fence import fence_shared
 from accounts.models import User
+from accounts.reauthentication import require_recent
 from accounts.rights import Right
 from runs.actions.frame import Done, by_person
 from runs.actions.writing import write
@@ -15,6 +18,7 @@ from runs.clock import database_now
 from runs.ledger import load
 from runs.machine import decide
 from runs.machine import events as e
+from runs.machine import state as s
 from runs.machine.safety import Answered
 from runs.machine.transitions import Decision
 from runs.models import CLOSED, Run
@@ -69,17 +73,33 @@ def decide_run(*, person: User, run_id: str, decision: Decision, note: str, subm
 
 
 def attest_effect(
-    *, person: User, run_id: str, effect: int, happened: bool, reference: str, how: str, submission: UUID
+    *,
+    person: User,
+    run_id: str,
+    effect: int,
+    happened: bool,
+    reference: str,
+    how: str,
+    submission: UUID,
+    signed_in_at: datetime | None = None,
 ) -> Done:
     """State, as a person, what became of an unknown effect. Raises decide.ConclusionRefused with what is missing.
 
-    Where the effect cannot be undone it stays unknown until a second person states the same.
+    Where the effect cannot be undone it stays unknown until a second person states the same, and each must have
+    signed in lately: else ReauthenticationNeeded.
     """
+
+    def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
+        stated = decide.attested(
+            state, effect, happened=happened, reference=reference, how=how, person=str(person.pk), now=now
+        )
+        if not state.effects[effect].terms.reversible:
+            require_recent(signed_in_at=signed_in_at, now=now)
+        return stated
+
     return by_person(
         person=person, run_id=run_id, right=Right.ATTEST_EFFECTS, action="attest", submission=submission,
-        events_of=lambda state, now: decide.attested(
-            state, effect, happened=happened, reference=reference, how=how, person=str(person.pk), now=now
-        ),
+        events_of=events_of,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -11,7 +12,7 @@ from runs.access import run_for
 from runs.machine import state as s
 from runs.pages import attesting, reconciling
 from runs.views.again import conflicting, errors_of, phrase_errors, typed_again
-from runs.views.frame import console_page, number, person_of, submission_of, typed
+from runs.views.frame import console_page, number, person_of, signed_in_at, submission_of, typed
 from runs.views.pages import Opened, opened
 from runs.views.reconcile import answer_name, effect_of, reconcile_page
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
@@ -41,6 +42,7 @@ def attest(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
         tried,
         lambda: _attest(request, page, found),
         lambda error, status: _again(request, run_id, effect, error, status),
+        page=reverse("effect-reconcile", args=[run_id, effect]),
     )
 
 
@@ -59,6 +61,7 @@ def _attest(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpRespons
     actions.attest_effect(
         person=person, run_id=page.run.pk, effect=effect.number, happened=request.POST["stated"] == "happened",
         reference=typed(request, "reference"), how=typed(request, "how"), submission=submission,
+        signed_in_at=signed_in_at(request),
     )  # fmt: skip
     return to_run(page.run.pk, submission)
 

@@ -16,11 +16,13 @@ from runs.views.attest import how_errors, reference_too_long
 from runs.views.frame import (
     Context,
     console_page,
+    kept_texts,
     new_submission,
     number,
     person_of,
     shell,
     show,
+    signed_in_at,
     submission_of,
     typed,
 )
@@ -39,7 +41,7 @@ def find(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     page = opened(person_of(request), run_id)
     found = effect_of(page, effect)
     if request.method != "POST":
-        return _page(request, page, found, {})
+        return _page(request, page, found, {"values": kept_texts(request)})
     tried = Tried(
         run=page.run,
         action="settle",
@@ -86,6 +88,7 @@ def _find(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
     actions.settle_contradiction(
         person=person, run_id=page.run.pk, effect=effect.number, evidence=evidence, finding=chosen,
         reference=typed(request, "reference"), how=typed(request, "how"), submission=submission,
+        signed_in_at=signed_in_at(request),
     )  # fmt: skip
     return to_run(page.run.pk, submission)
 

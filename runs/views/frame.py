@@ -64,6 +64,36 @@ def person_of(request: HttpRequest) -> User:
     return request.user
 
 
+SIGNED_IN_AT = "signed_in_at"
+KEPT_TEXTS = "kept_texts"
+
+
+def mark_signed_in(request: HttpRequest, now: datetime) -> None:
+    """Keep in the session when the person last proved who they are."""
+    request.session[SIGNED_IN_AT] = now.isoformat()
+
+
+def signed_in_at(request: HttpRequest) -> datetime | None:
+    """When the person last proved who they are in this session; None: nobody knows."""
+    kept = request.session.get(SIGNED_IN_AT)
+    return datetime.fromisoformat(kept) if kept else None
+
+
+def keep_texts(request: HttpRequest, path: str, fields: tuple[str, ...]) -> None:
+    """Keep what was typed until the person has signed in again and is back at that page: texts, never a decision."""
+    texts = {name: request.POST[name] for name in fields if request.POST.get(name)}
+    request.session[KEPT_TEXTS] = {"path": path, "texts": texts}
+
+
+def kept_texts(request: HttpRequest) -> dict[str, str]:
+    """What was typed on this page before its person had to sign in again, given back once."""
+    kept = request.session.get(KEPT_TEXTS, {})
+    if kept.get("path") != request.path:
+        return {}
+    texts: dict[str, str] = request.session.pop(KEPT_TEXTS)["texts"]
+    return texts
+
+
 def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "") -> Context:
     """The context of base.html, with the database's time. `notices` is where the page asks for news."""
     now = now or database_now()

@@ -18,6 +18,7 @@ from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
     console_page,
+    kept_texts,
     new_submission,
     number,
     person_of,
@@ -40,7 +41,9 @@ def reconcile(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     page = opened(person_of(request), run_id)
     found = effect_of(page, effect)
     if request.method != "POST":
-        return reconcile_page(request, page, found, {"result": _result(request, page, found)})
+        return reconcile_page(
+            request, page, found, {"result": _result(request, page, found), "values": kept_texts(request)}
+        )
     return attempt(
         request,
         _tried(request, page, found, "conclude"),

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from accounts.address import client_address
+from accounts.reauthentication import ReauthenticationNeeded
 from accounts.rights import Right, holders
 from approvals.attempts import record_refused
 from approvals.outcomes import (
@@ -32,9 +36,11 @@ from runs.machine.decide import ConclusionRefused
 from runs.machine.transitions import Refused
 from runs.models import Run
 from runs.pages import who
-from runs.views.frame import person_of, shell, show
+from runs.views.frame import keep_texts, person_of, shell, show
 
 Errors = list[dict[str, str]]
+#: The text fields of the forms whose action may ask for another sign-in.
+KEPT_FIELDS = ("reason", "note", "how", "reference", "phrase")
 
 
 class FormWrong(Exception):
@@ -99,14 +105,32 @@ def attempt(
     tried: Tried,
     act: Callable[[], HttpResponse],
     again: Callable[[Refusal, int], HttpResponse],
+    *,
+    page: str = "",
 ) -> HttpResponse:
-    """Act; where it is refused, record that and answer with the page again, or with 403 and who can."""
+    """Act; where it is refused, record that and answer with the page again, or with 403 and who can.
+
+    Whose sign-in is too old signs in again first and comes back to `page` (the form's own address if it is empty),
+    where what was typed still stands.
+    """
     try:
         return act()
+    except ReauthenticationNeeded as error:
+        _record_old_sign_in(request, tried, error)
+        back = page or request.path
+        keep_texts(request, back, KEPT_FIELDS)
+        return HttpResponseRedirect(f"{reverse('sign-in-again')}?{urlencode({'next': back})}")
     except REFUSALS as error:
         record(request, tried, error)
         status = status_of(error)
         return forbidden(request, tried.run, error) if status == 403 else again(error, status)
+
+
+def _record_old_sign_in(request: HttpRequest, tried: Tried, error: ReauthenticationNeeded) -> None:
+    keep_refused(
+        request, tenant_id=tried.run.tenant_id, action=tried.action, subject=tried.subject, seen=tried.seen,
+        refusal="sign_in_too_old", detail={"why": str(error)}, reason=tried.reason,
+    )  # fmt: skip
 
 
 def status_of(error: Refusal) -> int:
@@ -176,7 +200,7 @@ def keep_refused(
         detail=detail,
         reason=reason,
         at=database_now(),
-        ip=request.META.get("REMOTE_ADDR") or None,
+        ip=client_address(request),
         request_id=getattr(request, "request_id", ""),
     )
 

@@ -21,11 +21,13 @@ from runs.views.again import phrase_errors
 from runs.views.frame import (
     Context,
     console_page,
+    kept_texts,
     new_submission,
     number,
     person_of,
     shell,
     show,
+    signed_in_at,
     submission_of,
     typed,
 )
@@ -43,7 +45,7 @@ def review(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
     if plan is None:
         raise Http404
     if request.method != "POST":
-        return _page(request, page, plan, {})
+        return _page(request, page, plan, {"values": kept_texts(request)})
     tried = Tried(
         run=page.run,
         action=f"decide {request.POST.get('decision', '')}".strip(),
@@ -83,6 +85,7 @@ def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResp
     actions.decide_plan(
         person=person_of(request), run_id=page.run.pk, version=plan.version, verdict=Verdict(verdict), reason=reason,
         digest=sent.get("digest", ""), conditions_digest=sent.get("conditions", ""), submission=submission,
+        signed_in_at=signed_in_at(request),
     )  # fmt: skip
     return to_run(page.run.pk, submission)
 

@@ -53,7 +53,7 @@ def test_there_is_a_life_for_every_reason() -> None:
 
 def test_each_stops_for_its_reason_with_its_own_next_safe_action(lives: dict[str, Run]) -> None:
     client = Client()
-    client.login(username=VIEWER.username, password=f"password of {VIEWER.username}")
+    client.post("/login/", {"username": VIEWER.username, "password": f"password of {VIEWER.username}"})
     for name, run in ((name, run) for name, run in lives.items() if not LIFE[name].state):
         state, reason = load(run.pk), LIFE[name].reason or name
         assert [r.code for r in state.reasons] == [reason]
@@ -72,7 +72,7 @@ def test_each_stops_for_its_reason_with_its_own_next_safe_action(lives: dict[str
 
 def test_the_run_that_nobody_serves_is_moved_to_the_version_that_takes_it_over(lives: dict[str, Run]) -> None:
     run, client = lives["version_unavailable"], Client()
-    client.login(username=OPERATOR.username, password=f"password of {OPERATOR.username}")
+    client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
     page = client.get("/agents/lives/0/").content.decode()
     assert run.pk in page and "/agents/lives/0/move/1/" in page
     sent = {"note": "version 0 is gone", "runs": run.pk, "submission": str(uuid4())}
@@ -86,7 +86,7 @@ def test_the_run_that_nobody_serves_is_moved_to_the_version_that_takes_it_over(l
 
 def test_some_wait_and_one_was_undone(lives: dict[str, Run]) -> None:
     client = Client()
-    client.login(username=OPERATOR.username, password=f"password of {OPERATOR.username}")
+    client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
     found = {
         name: client.get(f"/runs/{lives[name].pk}/").content.decode() for name in LIFE if LIFE[name].state
     }

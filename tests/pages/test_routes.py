@@ -42,8 +42,8 @@ ACT = {
     "run-artifacts": ("operator",),
 }
 POST_ONLY = {"effect-ask", "effect-attest"}
-OPEN = {"healthz", "readyz", "login", "logout", "home"}
-OWN = {"inbox", "inbox-notices", "runs", "audit", "agents"}
+OPEN = {"healthz", "readyz", "login", "account_login", "mfa_authenticate", "logout", "home"}
+OWN = {"sign-in-again", "inbox", "inbox-notices", "runs", "audit", "agents"}
 INSIDERS = ("operator", "approver", "second", "viewer")
 
 

@@ -45,7 +45,7 @@ class Desk:
             actions.decide_plan(
                 person=person, run_id=run, version=int(request.subject.split(":")[1]), verdict=verdict,
                 reason="as was agreed", digest=request.digest, conditions_digest=request.conditions_digest,
-                submission=uuid4(),
+                submission=uuid4(), signed_in_at=database_now(),
             )  # fmt: skip
         except ApprovalError:
             return
@@ -163,6 +163,7 @@ class Desk:
                 return actions.attest_effect(
                     person=person, run_id=run, effect=effect.number, happened=happened,
                     reference="slip" if happened else "", how="rang", submission=uuid4(),
+                    signed_in_at=database_now(),
                 )  # fmt: skip
 
             self.shadow.tried(run, pure, do)
@@ -194,6 +195,7 @@ class Desk:
                     actions.settle_contradiction(
                         person=person, run_id=run, effect=effect.number, evidence=came.seq, finding=true,
                         reference=came.reference or "slip", how="looked", submission=uuid4(),
+                        signed_in_at=database_now(),
                     )  # fmt: skip
                 except (Refused, ConclusionRefused):
                     continue

@@ -39,6 +39,7 @@ def attest(
         reference=reference,
         how=how,
         submission=uuid4(),
+        signed_in_at=database_now(),
     )
     return assert_replays(run)
 

@@ -43,6 +43,7 @@ def find(run: Run, person: User, finding: Finding, reference: str = "", effect: 
     actions.settle_contradiction(
         person=person, run_id=run.pk, effect=effect, evidence=came.seq, finding=finding, reference=reference,
         how="The bank read it to me on the phone.", submission=uuid4(),
+        signed_in_at=database_now(),
     )  # fmt: skip
     return assert_replays(run)
 
@@ -70,6 +71,7 @@ def not_done_then_done(house: House, world: World, clock: Clock) -> tuple[Run, r
         actions.attest_effect(
             person=person, run_id=run.pk, effect=1, happened=False, reference="", how="I called",
             submission=uuid4(),
+            signed_in_at=database_now(),
         )  # fmt: skip
     assert load(run.pk).effects[1].status is EffectStatus.NOT_EXECUTED
     return run, held
@@ -319,12 +321,14 @@ def test_rights_and_forms(house: House, world: World, clock: Clock) -> None:
         done = actions.settle_contradiction(
             person=house.viewer, run_id=run.pk, effect=1, evidence=came.seq, finding=Finding.AS_RECORDED,
             reference="", how="The bank said so.", submission=submission,
+            signed_in_at=database_now(),
         )  # fmt: skip
     assert done.repeated and kinds(run).count("ContradictionSettled") == 1
     with pytest.raises(Refused):
         actions.settle_contradiction(
             person=house.operator, run_id=run.pk, effect=1, evidence=came.seq, finding=Finding.AS_RECORDED,
             reference="", how="The bank said so.", submission=uuid4(),
+            signed_in_at=database_now(),
         )  # fmt: skip
 
 

@@ -223,6 +223,7 @@ class Storm:
                 actions.attest_effect(
                     person=person, run_id=self.run.pk, effect=effect.number, happened=happened,
                     reference="slip 7" if happened else "", how="I rang them", submission=uuid4(),
+                    signed_in_at=database_now(),
                 )  # fmt: skip
 
     def calm(self) -> None:

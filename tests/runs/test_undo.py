@@ -290,6 +290,7 @@ def test_what_people_find_about_an_undoing_is_so_of_what_it_undid(
     actions.settle_contradiction(
         person=house.operator, run_id=run.pk, effect=2, evidence=before.seq + 1, reference="", how="I rang them",
         finding=Finding.HAPPENED if happened else Finding.NOT_HAPPENED, submission=uuid4(),
+        signed_in_at=database_now(),
     )  # fmt: skip
     after = assert_replays(run).effects[1]
     assert after.status is (EffectStatus.COMPENSATED if happened else EffectStatus.CONFIRMED)

@@ -57,6 +57,7 @@ def find(house: House, run: Run, effect: int, finding: Finding) -> RunState:
     actions.settle_contradiction(
         person=house.operator, run_id=run.pk, effect=effect, evidence=came.seq, finding=finding, reference="",
         how="They read it to me.", submission=uuid4(),
+        signed_in_at=database_now(),
     )  # fmt: skip
     return assert_replays(run)
 

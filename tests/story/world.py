@@ -12,6 +12,7 @@ from approvals.models import Request, Verdict
 from examples.refunds.demo.people import APPROVER, OPERATOR, PEOPLE, SECOND, make_house
 from examples.refunds.starting import start_from_csv
 from runs import actions, agents, engine, recovery
+from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import RunState, State
 from runs.models import Agent, Run
@@ -69,6 +70,7 @@ class Story:
             person=person or self.approver, run_id=run.pk, version=int(request.subject.split(":")[1]),
             verdict=Verdict.APPROVE, reason="as agreed", digest=request.digest,
             conditions_digest=request.conditions_digest, submission=uuid4(),
+            signed_in_at=database_now(),
         )  # fmt: skip
 
     def ask(self, run: Run, effect: int = 1) -> RunState:

@@ -1,0 +1,16 @@
+"""The addresses of signing in. allauth looks some of them up by names of its own."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from console.signing.views import SignIn, second_factor, sign_in_again
+
+urlpatterns = [
+    path("login/", SignIn.as_view(), name="login"),
+    path("login/", SignIn.as_view(), name="account_login"),
+    path("login/code/", second_factor, name="mfa_authenticate"),
+    path("login/again/", sign_in_again, name="sign-in-again"),
+    path("logout/", LogoutView.as_view(next_page="login"), name="logout"),
+]

@@ -1,0 +1,129 @@
+"""The pages on which people sign in: name and password, the second factor, and both again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.internal.decorators import login_stage_required
+from allauth.account.internal.flows.login import perform_password_login
+from allauth.account.models import Login
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.stages import AuthenticateStage
+from django.contrib.auth import authenticate, views
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.signals import user_login_failed
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.forms import SignInForm
+from accounts.models import SignInOutcome, User
+from accounts.second_factors import has_factor
+from console.signing.kept import CODE, keep
+from console.signing.throttled import throttled
+from runs.clock import database_now
+from runs.views.frame import mark_signed_in, person_of, shell, typed
+
+LONGEST_CODE = 64
+
+
+class SignIn(views.LoginView):
+    """Name and password. Whoever has a second factor is asked for it next; only then does a session begin."""
+
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        person = form.get_user()
+        login = Login(user=person, redirect_url=self.get_success_url())
+        answer: HttpResponse = perform_password_login(self.request, {"username": person.username}, login)
+        return answer
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        return throttled(self.request, typed(self.request, "username")) or super().form_invalid(form)
+
+
+@login_stage_required(stage=AuthenticateStage.key, redirect_urlname="account_login")  # type: ignore[untyped-decorator]
+@require_http_methods(["GET", "HEAD", "POST"])
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """The code of an authenticator app, or a recovery code, of someone whose password was right."""
+    stage = request._login_stage  # type: ignore[attr-defined]
+    person: User = stage.login.user
+    request.sign_in_method = CODE  # type: ignore[attr-defined]
+    if waiting := throttled(request, person.username):
+        return waiting
+    errors: list[dict[str, str]] = []
+    if request.method == "POST":
+        if _code_is_right(request, person):
+            answer: HttpResponse = stage.exit()
+            return answer
+        errors = [_wrong_code()]
+        if waiting := throttled(request, person.username):
+            return waiting
+    context = {"now": database_now(), "errors": errors}
+    return render(request, "registration/code.html", context, status=422 if errors else 200)
+
+
+def _wrong_code() -> dict[str, str]:
+    return {"field": "code", "message": _("This code is wrong or was used before. Enter the newest one.")}
+
+
+def _code_is_right(request: HttpRequest, person: User) -> bool:
+    """Whether a code is the person's, which then is used up. A wrong one counts as a refused sign-in."""
+    form = AuthenticateForm(user=person, data={"code": typed(request, "code")[:LONGEST_CODE]})
+    if form.is_valid():
+        form.save()
+        return True
+    user_login_failed.send(sender=__name__, credentials={"username": person.username}, request=request)
+    return False
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in_again(request: HttpRequest) -> HttpResponse:
+    """Prove once more who one is, by one's own means, and go back to where that was asked for."""
+    person = person_of(request)
+    if waiting := throttled(request, person.username):
+        return waiting
+    errors: list[dict[str, str]] = []
+    if request.method == "POST":
+        errors = _again_errors(request, person)
+        if not errors:
+            mark_signed_in(request, database_now())
+            keep(request, person, SignInOutcome.SIGNED_IN_AGAIN, _means(person))
+            return HttpResponseRedirect(way_back(request))
+        if waiting := throttled(request, person.username):
+            return waiting
+    context = {
+        **shell(request),
+        "next": way_back(request),
+        "asks_password": person.has_usable_password(),
+        "asks_code": has_factor(person),
+        "errors": errors,
+    }
+    return render(request, "registration/again.html", context, status=422 if errors else 200)
+
+
+def _means(person: User) -> str:
+    return "password, code" if has_factor(person) else "password"
+
+
+def _again_errors(request: HttpRequest, person: User) -> list[dict[str, str]]:
+    """What is wrong with the proof. The code is used up only after a right password."""
+    password = request.POST.get("password", "").replace("\x00", "")
+    if authenticate(request, username=person.username, password=password) != person:
+        return [{"field": "password", "message": _("This password is wrong. Nothing was recorded.")}]
+    if has_factor(person) and not _code_is_right(request, person):
+        return [_wrong_code()]
+    return []
+
+
+def way_back(request: HttpRequest) -> str:
+    """Where the person came from, if that is a page of this console."""
+    asked = request.POST.get("next") or request.GET.get("next") or "/"
+    hosts, secure = {request.get_host()}, request.is_secure()
+    return asked if url_has_allowed_host_and_scheme(asked, allowed_hosts=hosts, require_https=secure) else "/"
