@@ -24,6 +24,8 @@ from approvals.outcomes import (
     StaleError,
     SubmissionReusedError,
 )
+from approvals.policy import Party
+from approvals.quorums import barred
 
 #: The verdict that agrees with what was decided, by the state that it led to.
 AGREES = {
@@ -73,6 +75,8 @@ def refuse_person(request: Request, person: User) -> None:
         raise NotAllowedError(denial=denial)
     if rule := cast(dict[str, str], request.excluded).get(str(person.pk)):
         raise SeparationOfDutiesError(rule=rule)
+    if barred(request.not_by, tenant_id=request.tenant_id, people=[person.pk]):
+        raise SeparationOfDutiesError(rule=Party.OTHER_TENANT.value)
 
 
 def refuse_stale(request: Request, digest: str, conditions_digest: str) -> None:

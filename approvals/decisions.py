@@ -34,6 +34,8 @@ from approvals.outcomes import (
     Outcome,
     Recorded,
 )
+from approvals.policy import Quorum
+from approvals.quorums import stored, unmet
 
 
 def open_request(
@@ -51,12 +53,16 @@ def open_request(
     excluded: Mapping[UUID, str],
     now: datetime,
     expires_at: datetime,
+    quorums: Sequence[Quorum] = (),
+    not_by: Sequence[str] = (),
 ) -> Request:
     """Ask the holders of `right` on `on` to agree to `digest` under `conditions` (canonical JSON text of an
     object).
 
     With `needed` 0 the policy approves: the request is valid at once. `excluded` maps the people who may not
-    decide to the rule that says so. Raises AlreadyOpenError where the subject has an open request.
+    decide to the rule that says so; `not_by` names the parties that are looked up whenever it counts. It is granted
+    when `needed` people approved and each of the `quorums` is met. Raises AlreadyOpenError where the subject
+    has an open request.
     """
     if earlier := Request.objects.filter(tenant_id=tenant_id, subject=subject, state__in=OPEN_STATES).first():
         raise AlreadyOpenError(request=earlier)
@@ -76,6 +82,8 @@ def open_request(
         object_pk=place.object_pk,
         needed=needed,
         excluded={str(person): rule for person, rule in excluded.items()},
+        quorums=stored(quorums),
+        not_by=list(not_by),
         opened_at=now,
         expires_at=expires_at,
         state=RequestState.PENDING if needed else RequestState.VALID,
@@ -107,8 +115,9 @@ def decide(
     if first := same_verdict(request, person, verdict):
         return AlreadyRecorded(request=request, decision=first)
     refuse_without_words(verdict, reason)
-    given = approvals_of(request).count()
-    state = RequestState(request.state) if late else _state_after(request, verdict, given)
+    approved = list(approvals_of(request).values_list("person_id", flat=True))
+    given = len(approved)
+    state = RequestState(request.state) if late else _state_after(request, verdict, [*approved, person.pk])
     decision = record_decision(
         request=request,
         person=person,
@@ -233,10 +242,12 @@ def _move(request: Request, state: RequestState, now: datetime, changes: Sequenc
     return request
 
 
-def _state_after(request: Request, verdict: Verdict, given: int) -> RequestState:
+def _state_after(request: Request, verdict: Verdict, approved: Sequence[UUID]) -> RequestState:
+    """Where the decision leads; `approved` are all who approved, this person included."""
     match verdict:
         case Verdict.APPROVE:
-            return RequestState.VALID if given + 1 >= request.needed else RequestState.PENDING
+            enough = len(approved) >= request.needed and not unmet(request, approved)
+            return RequestState.VALID if enough else RequestState.PENDING
         case Verdict.REJECT:
             return RequestState.REJECTED
         case Verdict.ASK:

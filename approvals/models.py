@@ -69,6 +69,10 @@ class Request(models.Model):
     needed = models.PositiveSmallIntegerField()
     #: {person id: the rule that excludes them}.
     excluded = models.JSONField(default=dict)
+    #: [{"needed", "groups": [title]}]: how many of those who approve must be, when it counts, in one of the groups.
+    quorums = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    #: Parties that are looked up at each use, since no list of people could be kept: ["other_tenant"].
+    not_by = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     opened_at = models.DateTimeField()
     #: From this moment on neither the request nor an approval given on it stands.
     expires_at = models.DateTimeField()
@@ -204,3 +208,62 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject}: {self.refusal}"
+
+
+class PolicyVersion(models.Model):
+    """One version of the policy that a tenant holds for an agent, as it was typed. Append-only by a trigger."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    agent = models.CharField(max_length=80)
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    digest = models.CharField(max_length=80)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["tenant", "agent", "number"], name="approvals_policyversion_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(agent__regex=r"^\S+$", number__gte=1), name="approvals_policyversion_plain"
+            ),
+            models.CheckConstraint(
+                condition=Q(reason__regex=r"\S"), name="approvals_policyversion_has_reason"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """What plans and approvals are bound to; PostgreSQL makes the same (handoff_policy_in_force)."""
+        return f"{self.agent}/held/{self.number}"
+
+
+class PolicyRelease(models.Model):
+    """That a version became the policy in force for an agent, the latest release counts. Append-only.
+
+    Without a number it is the policy of the agent's own code again.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    agent = models.CharField(max_length=80)
+    number = models.PositiveIntegerField(null=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "agent", "-id"], name="approvals_policyrelease_latest")
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(reason__regex=r"\S"), name="approvals_policyrelease_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent} {self.number}"

@@ -27,6 +27,9 @@ class Step:
     arguments: Mapping[str, object]  #: validated, as they will be executed
     cost: Decimal | None  #: in the currency the tool names; None: the step costs nothing known
     reversible: bool
+    tenant: str = ""  #: its short name
+    agent: str = ""
+    principal: str = ""  #: the sign-in name of the person on whose behalf the run acts
 
 
 class Party(StrEnum):
@@ -34,13 +37,14 @@ class Party(StrEnum):
 
     PRINCIPAL = "principal"  #: on whose behalf the run acts
     CREATOR = "creator"  #: who started it
-    PLAN_AUTHOR = "plan_author"
+    PLAN_AUTHOR = "plan_author"  #: who asked for the changes that the plan followed, or that it be undone
     GOAL_REVISER = "goal_reviser"
     CONSTRAINT_REVOKER = "constraint_revoker"
+    OTHER_TENANT = "other_tenant"  #: who is an active member of another tenant too, looked up at each use
 
 
 #: Kept from approving where a policy could not say who is.
-_PARTIAL = frozenset({Party.PRINCIPAL, Party.PLAN_AUTHOR})
+PARTIAL = frozenset({Party.PRINCIPAL, Party.PLAN_AUTHOR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +57,41 @@ class ApprovalRule:
     right: Right = Right.APPROVE_PLANS
     stands_for: timedelta | None = None  #: None: as long as the installation says
     not_by: frozenset[Party] = frozenset()
+    groups: tuple[str, ...] = ()  #: titles; the people must be in any of these groups, if any are named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quorum:
+    """At least so many of those who approve are, when it counts, in one of these groups."""
+
+    needed: int
+    groups: tuple[str, ...]  #: titles
+
+
+class CheckKind(StrEnum):
+    """What follows from a check that fails."""
+
+    HARD = "hard"  #: nobody can approve
+    SOFT = "soft"  #: an approver can, by saying so and why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCheck:
+    """A check that a plan does not pass."""
+
+    name: str
+    kind: CheckKind
+    sentence: str  #: what must be so, in the policy's words
+    steps: tuple[int, ...]  #: which steps do not pass, from 0
+    failure: str = ""  #: why it could not be told, where that is the case: that is no pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What a policy asks for a plan. `needed` 0: approved by the policy."""
+    """What a policy asks for a plan. `needed` 0: approved by the policy.
+
+    A request is granted when `needed` people approved and every quorum is met.
+    """
 
     needed: int
     right: Right = Right.APPROVE_PLANS
@@ -65,6 +99,8 @@ class Requirement:
     not_by: frozenset[Party] = frozenset()
     because: tuple[str, ...] = ()  #: names of the rules that asked
     failure: str = ""  #: what went wrong in the policy, where that is why a person must approve
+    quorums: tuple[Quorum, ...] = ()
+    failed: tuple[FailedCheck, ...] = ()
 
 
 class Policy(Protocol):
@@ -100,13 +136,29 @@ class RulePolicy:
         asked = [rule for rule in self.rules if any(rule.applies(step) for step in steps)]
         if not asked:
             return Requirement(needed=0)
-        return Requirement(
-            needed=max(rule.needed for rule in asked),
-            right=asked[0].right,
-            stands_for=min((rule.stands_for for rule in asked if rule.stands_for), default=None),
-            not_by=frozenset().union(*(rule.not_by for rule in asked)),
-            because=tuple(rule.name for rule in asked),
-        )
+        return strictest(asked)
+
+
+def strictest(asked: Sequence[ApprovalRule]) -> Requirement:
+    """What rules ask for together, of which there is at least one: the strictest of each kind."""
+    return Requirement(
+        needed=max(rule.needed for rule in asked),
+        right=asked[0].right,
+        stands_for=min((rule.stands_for for rule in asked if rule.stands_for), default=None),
+        not_by=frozenset().union(*(rule.not_by for rule in asked)),
+        because=tuple(rule.name for rule in asked),
+        quorums=_quorums(asked),
+    )
+
+
+def _quorums(asked: Sequence[ApprovalRule]) -> tuple[Quorum, ...]:
+    """One for each set of groups, the largest: what is asked twice of the same people is asked once."""
+    most: dict[tuple[str, ...], int] = {}
+    for rule in asked:
+        if rule.groups:
+            groups = tuple(sorted(set(rule.groups)))
+            most[groups] = max(most.get(groups, 0), rule.needed)
+    return tuple(Quorum(needed=needed, groups=groups) for groups, needed in sorted(most.items()))
 
 
 def requirement(*, policy: Policy, steps: Sequence[Step]) -> Requirement:
@@ -116,7 +168,7 @@ def requirement(*, policy: Policy, steps: Sequence[Step]) -> Requirement:
     except Exception as error:
         # Whatever it was: not knowing whether people must agree is a reason to ask them.
         log.exception("policy failed, one approval is needed")
-        return Requirement(needed=1, not_by=_PARTIAL, failure=type(error).__name__)
+        return Requirement(needed=1, not_by=PARTIAL, failure=type(error).__name__)
     if asked.needed < 0:
-        return Requirement(needed=1, not_by=_PARTIAL, failure="negative number of people")
+        return Requirement(needed=1, not_by=PARTIAL, failure="negative number of people")
     return asked

@@ -21,6 +21,7 @@ from django.db.models import (
 
 from accounts.models import User
 from approvals.models import OPEN_STATES, Decision, Request, RequestState, Verdict
+from approvals.policy import Party
 
 
 def open_requests(*, tenant_id: UUID, subjects: Iterable[str]) -> QuerySet[Request]:
@@ -45,6 +46,8 @@ def awaiting(*, person: User, now: datetime) -> QuerySet[Request]:
     pending = Request.objects.filter(
         state=RequestState.PENDING, expires_at__gt=now, tenant__in=person.tenants()
     ).exclude(excluded__has_key=str(person.pk))
+    if person.tenants().count() > 1:
+        pending = pending.exclude(not_by__contains=[Party.OTHER_TENANT])
     return pending.alias(held=_held_by(person)).filter(~Exists(mine), held=1).order_by("expires_at")
 
 

@@ -10,6 +10,8 @@ from accounts.rights import Denial, Right, holders_at, why_not_at
 from approvals.binding import Change
 from approvals.checks import approvals_of, place_of
 from approvals.models import Request, RequestState
+from approvals.policy import Party
+from approvals.quorums import Met, barred, unmet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +23,17 @@ class Standing:
     holding: tuple[User, ...]  #: those who approved and still may
     lost: tuple[Denial, ...]  #: those who approved and may not any more, with why
     expired: bool
+    barred: tuple[
+        User, ...
+    ] = ()  #: those who approved and belong to another tenant too, which the policy excludes
+    unmet: tuple[
+        Met, ...
+    ] = ()  #: the groups of which too few are left among those who approved and still may
 
     @property
     def enough(self) -> bool:
-        """Whether those who still may are as many as are needed."""
-        return len(self.holding) >= self.needed
+        """Whether those who still may are as many as are needed, and from the groups that are asked for."""
+        return len(self.holding) >= self.needed and not self.unmet
 
     @property
     def stands(self) -> bool:
@@ -34,10 +42,21 @@ class Standing:
 
     def changes(self) -> tuple[Change, ...]:
         """The losses as a cause to void the request with: who, and which right they had and lost why."""
-        return tuple(
+        lost = [
             Change(what="approver", before=loss.right.value, after=loss.kind.value, who=str(loss.person.pk))
             for loss in self.lost
-        )
+        ]
+        barred = [
+            Change(what="approver", before=None, after=Party.OTHER_TENANT.value, who=str(person.pk))
+            for person in self.barred
+        ]
+        unmet = [
+            Change(
+                what=f"groups.{', '.join(m.quorum.groups)}", before=str(m.quorum.needed), after=str(m.given)
+            )
+            for m in self.unmet
+        ]
+        return (*lost, *barred, *unmet)
 
 
 def standing(*, request: Request, now: datetime) -> Standing:
@@ -45,12 +64,17 @@ def standing(*, request: Request, now: datetime) -> Standing:
     place, right = place_of(request), Right(request.codename)
     approvers = [decision.person for decision in approvals_of(request).select_related("person")]
     denials = {person: why_not_at(person, right, place) for person in approvers}
+    may = [person for person, denial in denials.items() if denial is None]
+    out = barred(request.not_by, tenant_id=request.tenant_id, people=[person.pk for person in may])
+    holding = tuple(person for person in may if person.pk not in out)
     return Standing(
         state=RequestState(request.state),
         needed=request.needed,
-        holding=tuple(person for person, denial in denials.items() if denial is None),
+        holding=holding,
         lost=tuple(denial for denial in denials.values() if denial is not None),
         expired=now >= request.expires_at,
+        barred=tuple(person for person in may if person.pk in out),
+        unmet=unmet(request, [person.pk for person in holding]),
     )
 
 
@@ -59,4 +83,11 @@ def who_may_decide(request: Request) -> list[User]:
     approved.
     """
     allowed = holders_at(Right(request.codename), place_of(request))
-    return [person for person in allowed if str(person.pk) not in request.excluded]
+    out = barred(request.not_by, tenant_id=request.tenant_id, people=[person.pk for person in allowed])
+    return [person for person in allowed if str(person.pk) not in request.excluded and person.pk not in out]
+
+
+def can_be_granted(request: Request) -> bool:
+    """Whether as many people as are needed may decide this request now, from the groups that are asked for."""
+    people = who_may_decide(request)
+    return len(people) >= request.needed and not unmet(request, [person.pk for person in people])

@@ -83,10 +83,17 @@ def _by_state(held: Held) -> bool:
         case s.State.UNKNOWN:
             return _ask(held)
         case s.State.WAITING_APPROVAL:
-            return _changed(held, decide.expired)
+            return _changed(
+                held, partial(_asked_too_long, planning.policy_for(held.state, held.agent).version)
+            )
         case s.State.CANCELLING:
             return _undo(held)
     return False
+
+
+def _asked_too_long(policy: str, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    """What ends a request by itself: another policy is in force, or its time is over."""
+    return decide.policy_changed(state, policy) or decide.expired(state, now)
 
 
 def _changed(held: Held, decider: recovery.Decider) -> bool:

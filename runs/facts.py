@@ -15,15 +15,16 @@ from django.conf import settings
 from accounts.models import User
 from accounts.rights import Denial
 from approvals.models import Request
-from approvals.standing import standing, who_may_decide
-from runs import artifacts, sources, versions
-from runs.agents import Agent
+from approvals.policy import Party
+from approvals.standing import can_be_granted, standing
+from runs import artifacts, planning, sources, versions
+from runs.agents import Agent, registered
 from runs.ledger import Guard, chain_problem
 from runs.limits import LONGEST_NAME
 from runs.machine import state as s
 from runs.machine.canonical import canonical, parse, plain
 from runs.machine.events import ArtifactKept, ObservationRecorded, raw
-from runs.machine.revalidate import Facts, Fresh, Person, needed_rests
+from runs.machine.revalidate import Facts, Fresh, Person, Unmet, needed_rests
 from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
 
@@ -86,7 +87,7 @@ def gather(
     state: s.RunState, run: Run, agent: Agent | None, fresh: Mapping[tuple[str, str], Fresh], now: datetime
 ) -> Facts:
     """The facts of a revalidation, rights and sources read now."""
-    approvers, others = _approvers(state, now)
+    approvers, others, unmet = _approvers(state, now)
     return Facts(
         log_problem=chain_problem(run.pk),
         schema_version=run.schema_version,
@@ -95,22 +96,28 @@ def gather(
         constraints_now=sources.standing(agent, state.constraints) if agent else {},
         approvers=approvers,
         others_may_approve=others,
+        unmet=unmet,
         principal=_principal(run),
-        policy_version=agent.policy.version if agent else "",
+        policy_version=planning.policy_for(state, agent).version if agent else "",
         fresh=fresh,
     )
 
 
-def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bool]:
-    """Those who approved, with what they lost; and whether enough people are left who may approve."""
+def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bool, tuple[Unmet, ...]]:
+    """Those who approved, with what they lost; whether enough people are left who may approve; what groups lack."""
     request = state.request
     if request is None or request.status is not s.RequestStatus.VALID:
-        return (), True
+        return (), True, ()
     row = Request.objects.get(pk=request.id)
     stands = standing(request=row, now=now)
     people = [Person(id=str(p.pk), name=p.shown_name) for p in stands.holding]
     people += [_lost(denial) for denial in stands.lost]
-    return tuple(people), len(who_may_decide(row)) >= request.needed
+    barred = f"{Party.OTHER_TENANT}:{row.codename}"
+    people += [Person(id=str(p.pk), name=p.shown_name, lost=barred) for p in stands.barred]
+    unmet = tuple(
+        Unmet(groups=", ".join(m.quorum.groups), needed=m.quorum.needed, given=m.given) for m in stands.unmet
+    )
+    return tuple(people), can_be_granted(row), unmet
 
 
 def _lost(denial: Denial) -> Person:
@@ -134,6 +141,7 @@ def guard_of(
     """What the next send must find in its own transaction: the approval it rests on, and nobody else's
     claim.
     """
+    identity = state.identity
     request = state.request if state.plan and not state.plan.by_policy else None
     return Guard(
         system=system,
@@ -143,4 +151,7 @@ def guard_of(
         request=request.id if request else None,
         digest=request.digest if request else "",
         repeatable=repeatable,
+        agent=identity.agent,
+        policy=state.plan.plan.policy_version if state.plan else "",
+        own_policy=registered()[identity.agent, identity.agent_version].policy.version,
     )

@@ -91,6 +91,9 @@ class Guard:
     request: str | None = None
     digest: str = ""
     repeatable: bool = False  #: what other lineages hold is no obstacle
+    agent: str = ""
+    policy: str = ""  #: the version that the plan was judged by; it must be the one in force
+    own_policy: str = ""  #: the version of the agent's own, in force where the tenant holds none
 
     def as_json(self) -> bytes:
         """As the database function reads it; without a request it has no approval to look for."""

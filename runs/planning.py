@@ -5,24 +5,28 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
-from approvals import policy
+from accounts.models import Tenant, User
+from approvals import held, policy
 from runs import agents, waiting
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
-from runs.machine.events import Inherited, text_of
+from runs.machine.events import Actor, ActorKind, Inherited, Quorum, text_of
 from runs.machine.waits import Child, Signal
 from runs.tools import ArgumentsRefused, WritingTool
 
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 200
+ASKED = "ask"  #: the verdict of a decision that asks for changes
 #: Leaves room for the suffix of a round.
 OPERATION_ID = re.compile(r"\S{1,280}")
 
@@ -117,7 +121,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         version=len(state.plans) + 1,
         goal_version=state.goal.version,
         constraints_digest=decide.constraints_digest(state),
-        policy_version=agent.policy.version,
+        policy_version=policy_for(state, agent).version,
         steps=tuple(step for step in steps if step),
         promises=tuple(
             s.PlanPromise(text=plain(p.text), after=p.after, by=p.by, due=p.due) for p in plan.promises
@@ -208,16 +212,53 @@ def _rests(
 
 
 def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) -> decide.Requirement:
-    """What the agent's policy asks for this plan."""
-    steps = [_judged(agent, x) for x in plan.steps if x.wait is None or x.wait.children]
-    asked = policy.requirement(policy=agent.policy, steps=steps)
+    """What the policy in force asks for this plan."""
+    rules = policy_for(state, agent)
+    asked = asked_by(rules, state, agent, plan)
     return decide.Requirement(
         needed=asked.needed,
         right=asked.right.value,
         stands_for=asked.stands_for or settings.HANDOFF_DURATIONS.approval_stands,
-        policy_version=agent.policy.version,
-        excluded=_excluded(state, asked.not_by),
+        policy_version=rules.version,
+        excluded=_excluded(state, plan, asked.not_by),
+        quorums=tuple(Quorum(needed=q.needed, groups=q.groups) for q in asked.quorums),
+        not_by=tuple(sorted(party.value for party in asked.not_by & _LOOKED_UP)),
     )
+
+
+#: Parties of whom no list could be kept with a request.
+_LOOKED_UP = frozenset({policy.Party.OTHER_TENANT})
+
+
+def policy_for(state: s.RunState, agent: agents.Agent) -> policy.Policy:
+    """The policy that counts for this run now: the one that its tenant holds for the agent, else the agent's own."""
+    return held.in_force(tenant_id=UUID(state.identity.tenant), agent=agent.name, own=agent.policy)
+
+
+def asked_by(
+    rules: policy.Policy, state: s.RunState, agent: agents.Agent, plan: s.PlanDocument
+) -> policy.Requirement:
+    """What a policy asks for this plan."""
+    return policy.requirement(policy=rules, steps=judged_steps(state, agent, plan, rules))
+
+
+def judged_steps(
+    state: s.RunState, agent: agents.Agent, plan: s.PlanDocument, rules: policy.Policy
+) -> list[policy.Step]:
+    """The plan's steps as policies see them: all but those that only wait."""
+    about = _about(state, agent, rules)
+    return [replace(_judged(agent, x), **about) for x in plan.steps if x.wait is None or x.wait.children]
+
+
+def _about(state: s.RunState, agent: agents.Agent, rules: policy.Policy) -> dict[str, str]:
+    """Whose run it is, by the names that people write. Asked only where the policy looks at it."""
+    names: frozenset[str] = getattr(rules, "names", frozenset())
+    found = {"agent": agent.name}
+    if "tenant" in names:
+        found["tenant"] = Tenant.objects.values_list("slug", flat=True).get(pk=state.identity.tenant)
+    if "principal" in names:
+        found["principal"] = User.objects.values_list("username", flat=True).get(pk=state.identity.principal)
+    return found
 
 
 def _judged(agent: agents.Agent, step: s.PlanStep) -> policy.Step:
@@ -230,7 +271,25 @@ def _judged(agent: agents.Agent, step: s.PlanStep) -> policy.Step:
     return policy.Step(tool=step.tool or "run", arguments=arguments, cost=cost, reversible=step.reversible)
 
 
-def _excluded(state: s.RunState, parties: frozenset[policy.Party]) -> dict[str, str]:
+def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:
     """The people whom the policy keeps from approving this plan, each with the rule."""
-    people = {policy.Party.PRINCIPAL: state.identity.principal, policy.Party.CREATOR: state.identity.creator}
-    return {people[party]: party.value for party in sorted(parties) if party in people}
+    people: dict[policy.Party, Iterable[str]] = {
+        policy.Party.PRINCIPAL: (state.identity.principal,),
+        policy.Party.CREATOR: (state.identity.creator,),
+        policy.Party.PLAN_AUTHOR: _authors(state, plan),
+        policy.Party.GOAL_REVISER: _persons(goal.author for goal in state.goals if goal.version > 1),
+        policy.Party.CONSTRAINT_REVOKER: (),  # no constraint can be revoked yet
+    }
+    return {person: party.value for party in sorted(parties) for person in people.get(party, ())}
+
+
+def _authors(state: s.RunState, plan: s.PlanDocument) -> Iterable[str]:
+    """Those whose words made the plan: who asked for the changes that it followed, or that what was done be undone."""
+    if plan.undo:
+        return _persons([state.cancelled_by] if state.cancelled_by else [])
+    earlier = (request for request in state.requests if request.version < plan.version)
+    return [d.person for request in earlier for d in request.decisions if d.verdict == ASKED]
+
+
+def _persons(actors: Iterable[Actor]) -> list[str]:
+    return [actor.id for actor in actors if actor.kind is ActorKind.PERSON]

@@ -27,8 +27,8 @@ def undo_document(state: s.RunState, agent: Agent) -> s.PlanDocument | None:
         return None
     return s.PlanDocument(
         run=state.identity.run, version=len(state.plans) + 1, goal_version=state.goal.version,
-        constraints_digest=decide.constraints_digest(state), policy_version=agent.policy.version, steps=steps,
-        promises=(), assumptions=(), undo=True,
+        constraints_digest=decide.constraints_digest(state), steps=steps, promises=(), assumptions=(), undo=True,
+        policy_version=planning.policy_for(state, agent).version,
     )  # fmt: skip
 
 

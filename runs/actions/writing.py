@@ -12,6 +12,7 @@ from accounts.rights import Right
 from approvals import decisions as approvals
 from approvals.binding import Change
 from approvals.models import Request
+from approvals.policy import Quorum
 from runs.actions import children, relatives
 from runs.ledger import Guard, append, bind_version
 from runs.machine import events as e
@@ -79,7 +80,8 @@ def _open(request: s.Request, run: Run) -> None:
         digest=request.digest, conditions=request.conditions, conditions_digest=request.conditions_digest,
         policy_version=request.policy_version, right=Right(request.right), on=run, needed=request.needed,
         excluded={UUID(person): rule for person, rule in request.excluded.items()}, now=request.at,
-        expires_at=request.expires_at,
+        expires_at=request.expires_at, not_by=request.not_by,
+        quorums=[Quorum(needed=q.needed, groups=q.groups) for q in request.quorums],
     )  # fmt: skip
 
 

@@ -220,6 +220,13 @@ class PlanProposed(Event, frozen=True, kw_only=True):
     claim: str
 
 
+class Quorum(msgspec.Struct, frozen=True, kw_only=True):
+    """At least so many of those who approve are in one of these groups, when it counts."""
+
+    needed: int
+    groups: tuple[str, ...]
+
+
 class ApprovalRequested(Event, frozen=True, kw_only=True):
     """The plan version waits for people. `conditions` is the canonical text of all that an approval is bound
     to.
@@ -235,6 +242,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     policy_version: str
     expires_at: datetime
     excluded: dict[str, str] = {}
+    quorums: tuple[Quorum, ...] = ()
+    not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts, since no list can be kept
 
 
 class PlanApprovedByPolicy(Event, frozen=True, kw_only=True):
@@ -246,7 +255,7 @@ class PlanApprovedByPolicy(Event, frozen=True, kw_only=True):
 
 
 class ApprovalGiven(Event, frozen=True, kw_only=True):
-    """One person's agreement; the quorum may not be reached yet."""
+    """One person's agreement; the quorum may not be reached yet. `overrides` are failing checks that they know of."""
 
     request: str
     version: int
@@ -254,6 +263,7 @@ class ApprovalGiven(Event, frozen=True, kw_only=True):
     person: str
     submission: str
     reason: str
+    overrides: tuple[str, ...] = ()
 
 
 class PlanApproved(Event, frozen=True, kw_only=True):

@@ -60,6 +60,7 @@ class Draft:
     returned_seq: int
     cancel_requested: bool
     undo_requested: bool
+    cancelled_by: e.Actor | None
     undone: tuple[e.Inherited, ...]
     waits: dict[str, Wait]
     signals: tuple[Signal, ...]
@@ -101,7 +102,7 @@ class Draft:
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = 0
-        self.cancel_requested, self.retry_at = False, None
+        self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
@@ -270,7 +271,8 @@ def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -
             id=event.request, version=event.version, digest=event.digest, conditions=e.text_of(event.conditions),
             conditions_digest=event.conditions_digest, needed=event.needed, right=event.right,
             policy_version=event.policy_version, expires_at=event.expires_at, status=s.RequestStatus.PENDING,
-            seq=recorded.seq, at=recorded.at, excluded=event.excluded,
+            seq=recorded.seq, at=recorded.at, excluded=event.excluded, quorums=event.quorums,
+            not_by=event.not_by,
         ),
     )  # fmt: skip
 
@@ -281,6 +283,7 @@ def _decided(
     decision = s.Decision(
         person=event.person, name=recorded.actor.name, verdict=verdict, reason=event.reason,
         submission=event.submission, seq=recorded.seq, at=recorded.at,
+        overrides=getattr(event, "overrides", ()),
     )  # fmt: skip
     request = draft.requests[-1]
     _set_request(draft, recorded, status, decisions=(*request.decisions, decision))
@@ -596,6 +599,7 @@ def _replan(draft: Draft, event: e.ReplanOrdered, recorded: e.Recorded) -> None:
 def _cancel(draft: Draft, event: e.CancelRequested, recorded: e.Recorded) -> None:
     draft.cancel_requested = True
     draft.undo_requested = event.undo
+    draft.cancelled_by = recorded.actor
 
 
 @_on(e.CancelBegan)

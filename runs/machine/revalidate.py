@@ -21,6 +21,8 @@ ORDER = (
 )  # fmt: skip
 #: The part of a run's code whose change ends a plan and not the run: it has a check of its own.
 POLICY = "policy"
+#: Before how many are left, where what approvers lost is a place in a group.
+GROUP = "group:"
 
 
 class Fresh(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +41,14 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     lost: str = ""
 
 
+class Unmet(msgspec.Struct, frozen=True, kw_only=True):
+    """A quorum that those who approved do not meet any more."""
+
+    groups: str
+    needed: int
+    given: int
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Answers from outside the machine. `fresh` is keyed by (tool, canonical arguments)."""
 
@@ -49,6 +59,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     constraints_now: Mapping[int, str] = {}  #: constraint number -> "" stands, else what became of it
     approvers: tuple[Person, ...] = ()
     others_may_approve: bool = True
+    unmet: tuple[Unmet, ...] = ()  #: the groups of which too few are left among those who approved
     principal: Person
     policy_version: str = ""
     fresh: Mapping[tuple[str, str], Fresh] = {}
@@ -154,6 +165,9 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
         enough = sum(not person.lost for person in facts.approvers) >= request.needed
         yield Check(name="approvers", passed=enough, subject="quorum", was=str(request.needed))
         yield from _rounds(state)
+    for quorum in facts.unmet:
+        now = f"{GROUP}{quorum.given}"
+        yield Check(name="approvers", passed=False, subject=quorum.groups, was=str(quorum.needed), now=now)
     yield from _budget(state)
     lost = facts.principal.lost
     yield Check(name="authority", passed=not lost, subject=facts.principal.name, now=lost)

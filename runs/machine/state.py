@@ -11,7 +11,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from runs.machine.canonical import parse, round_suffix
-from runs.machine.events import Actor, Cause, Check, Inherited, MatchFound, Reason, Sender, Term, Terms
+from runs.machine.events import (
+    Actor,
+    Cause,
+    Check,
+    Inherited,
+    MatchFound,
+    Quorum,
+    Reason,
+    Sender,
+    Term,
+    Terms,
+)
 from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
 
 if TYPE_CHECKING:
@@ -260,6 +271,7 @@ class Decision(Part, frozen=True, kw_only=True):
     submission: str
     seq: int
     at: datetime
+    overrides: tuple[str, ...] = ()  #: checks that fail, which the person knew when approving
 
 
 class Request(Part, frozen=True, kw_only=True):
@@ -278,6 +290,8 @@ class Request(Part, frozen=True, kw_only=True):
     seq: int
     at: datetime
     excluded: Mapping[str, str] = {}
+    quorums: tuple[Quorum, ...] = ()
+    not_by: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
     causes: tuple[Cause, ...] = ()
     closed_seq: int | None = None
@@ -484,6 +498,7 @@ class RunState(Part, frozen=True, kw_only=True):
     returned_seq: int = 0
     cancel_requested: bool = False
     undo_requested: bool = False
+    cancelled_by: Actor | None = None  #: who asked for the end of the run
     undone: tuple[Inherited, ...] = ()
     waits: Mapping[str, Wait] = {}
     signals: tuple[Signal, ...] = ()

@@ -21,6 +21,8 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     stands_for: timedelta
     policy_version: str
     excluded: dict[str, str] = {}  #: person id -> the rule that keeps this person from deciding
+    quorums: tuple[e.Quorum, ...] = ()
+    not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts
 
 
 def constraints_digest(state: s.RunState) -> str:
@@ -91,6 +93,7 @@ def requested(
         request=request, version=plan.version, digest=plan_digest, conditions=e.raw(text),
         conditions_digest=digest("conditions", text), needed=requirement.needed, right=requirement.right,
         policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
+        quorums=requirement.quorums, not_by=requirement.not_by,
     )  # fmt: skip
 
 
@@ -109,9 +112,12 @@ def conditions(
     """The canonical text of all that an approval of the plan is bound to. Of the rounds, those after the first."""
     rests = {r.resource: r.version for step in plan.steps for r in step.rests_on}
     later = {"rounds": dict(rounds)} if rounds else {}
+    # Left out where a policy has none, so that what was asked before there were any is still the same.
+    asked = {"quorums": msgspec.to_builtins(requirement.quorums), "not_by": list(requirement.not_by)}
     return canonical(
         {
             **later,
+            **{name: value for name, value in asked.items() if value},
             "plan_version": plan.version,
             "plan_digest": plan_digest,
             "goal_version": plan.goal_version,
@@ -153,6 +159,17 @@ def taken_back(state: s.RunState, made: e.ApprovalTakenBack, again: Events) -> E
     """
     asks = state.state in (s.State.WAITING_APPROVAL, s.State.APPROVED, *s.SENDING)
     return (made, *again) if asks and not state.open_effects else (made,)
+
+
+def policy_changed(state: s.RunState, policy_version: str) -> Events:
+    """A plan that waits for approval was judged by another policy than the one in force: it is planned anew."""
+    plan = state.plan
+    if plan is None or plan.voided_seq is not None or plan.plan.policy_version == policy_version:
+        return ()
+    if state.state is not s.State.WAITING_APPROVAL:
+        return ()
+    cause = e.Cause(what="policy", subject="", was=plan.plan.policy_version, now=policy_version)
+    return (e.PlanVoided(version=plan.version, causes=(cause,)),)
 
 
 def expired(state: s.RunState, now: datetime) -> Events:
