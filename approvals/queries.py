@@ -14,12 +14,13 @@ from django.db.models import (
     IntegerField,
     OuterRef,
     Prefetch,
+    Q,
     QuerySet,
     UUIDField,
     Value,
 )
 
-from accounts.models import User
+from accounts.models import Membership, User
 from approvals.models import OPEN_STATES, Decision, Request, RequestState, Verdict
 from approvals.policy import Party
 
@@ -46,9 +47,14 @@ def awaiting(*, person: User, now: datetime) -> QuerySet[Request]:
     pending = Request.objects.filter(
         state=RequestState.PENDING, expires_at__gt=now, tenant__in=person.tenants()
     ).exclude(excluded__has_key=str(person.pk))
-    if person.tenants().count() > 1:
-        pending = pending.exclude(not_by__contains=[Party.OTHER_TENANT])
+    pending = pending.exclude(barred_by_tenant(person))
     return pending.alias(held=_held_by(person)).filter(~Exists(mine), held=1).order_by("expires_at")
+
+
+def barred_by_tenant(person: User) -> Q:
+    """The requests that members of another tenant may not decide, where this person is one."""
+    elsewhere = Membership.objects.filter(user_id=person.pk, active=True).exclude(tenant=OuterRef("tenant"))
+    return Q(Exists(elsewhere), not_by__contains=[Party.OTHER_TENANT])
 
 
 def overdue(*, now: datetime) -> QuerySet[Request]:

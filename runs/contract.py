@@ -50,6 +50,7 @@ KEPT: Final[dict[str, str | Promise]] = {
     "children": gettext_lazy("the runs that it started, and how they ended"),
     "undone": gettext_lazy("what of earlier runs it undid"),
     "undo_requested": gettext_lazy("whether what it did is to be undone"),
+    "cancelled_by": gettext_lazy("who asked for its end"),
     "reasons": gettext_lazy("why the run needs a person"),
     "revalidation": gettext_lazy("the latest report of checks"),
 }

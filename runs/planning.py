@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -246,14 +245,14 @@ def judged_steps(
     state: s.RunState, agent: agents.Agent, plan: s.PlanDocument, rules: policy.Policy
 ) -> list[policy.Step]:
     """The plan's steps as policies see them: all but those that only wait."""
-    about = _about(state, agent, rules)
-    return [replace(_judged(agent, x), **about) for x in plan.steps if x.wait is None or x.wait.children]
+    about = _about(state, rules)
+    return [_judged(agent, x, about) for x in plan.steps if x.wait is None or x.wait.children]
 
 
-def _about(state: s.RunState, agent: agents.Agent, rules: policy.Policy) -> dict[str, str]:
+def _about(state: s.RunState, rules: policy.Policy) -> dict[str, str]:
     """Whose run it is, by the names that people write. Asked only where the policy looks at it."""
     names: frozenset[str] = getattr(rules, "names", frozenset())
-    found = {"agent": agent.name}
+    found = {}
     if "tenant" in names:
         found["tenant"] = Tenant.objects.values_list("slug", flat=True).get(pk=state.identity.tenant)
     if "principal" in names:
@@ -261,14 +260,17 @@ def _about(state: s.RunState, agent: agents.Agent, rules: policy.Policy) -> dict
     return found
 
 
-def _judged(agent: agents.Agent, step: s.PlanStep) -> policy.Step:
+def _judged(agent: agents.Agent, step: s.PlanStep, about: Mapping[str, str]) -> policy.Step:
     """A step as policies see it. One that starts runs is no tool: it is judged by what they may spend."""
     arguments = parse(step.arguments)
     if step.wait is None:
         cost = agent.writing(step.tool).cost(arguments)
     else:
         cost = None if step.cost is None else Decimal(step.cost)
-    return policy.Step(tool=step.tool or "run", arguments=arguments, cost=cost, reversible=step.reversible)
+    return policy.Step(
+        tool=step.tool or "run", arguments=arguments, cost=cost, reversible=step.reversible, agent=agent.name,
+        tenant=about.get("tenant", ""), principal=about.get("principal", ""),
+    )  # fmt: skip
 
 
 def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:

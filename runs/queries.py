@@ -26,7 +26,7 @@ from django.db.models.functions import Cast, Concat
 from accounts.models import User
 from accounts.rights import Place, Right, Tenanted
 from approvals.models import Request, RequestState
-from approvals.policy import Party
+from approvals.queries import barred_by_tenant
 from runs.access import agents_for, permits, visible_runs
 from runs.clock import database_now
 from runs.machine import events as e
@@ -228,9 +228,7 @@ def readiness() -> dict[str, Any]:
 
 def excluded_from(person: User, run_ids: Sequence[str]) -> frozenset[str]:
     """Those of the runs whose pending request this person may not decide, by the request's own rule."""
-    barred = Q(excluded__has_key=str(person.pk))
-    if person.tenants().count() > 1:
-        barred |= Q(not_by__contains=[Party.OTHER_TENANT])
+    barred = Q(excluded__has_key=str(person.pk)) | barred_by_tenant(person)
     mine = Request.objects.filter(barred, state=RequestState.PENDING)
     wanted = set(run_ids)
     subjects = (subject.partition(":")[0] for subject in mine.values_list("subject", flat=True))
