@@ -15,15 +15,31 @@ from uuid import UUID
 
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models, transaction
-from django.db.models import CharField, Model, Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    CharField,
+    ExpressionWrapper,
+    F,
+    Func,
+    IntegerField,
+    Model,
+    Q,
+    QuerySet,
+    UUIDField,
+    Value,
+)
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
+from django.db.models.lookups import Exact
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import assign_perm, remove_perm
 
 from accounts.fence import fence_exclusive
+from accounts.guards import note_held
 from accounts.models import RightChange, Tenant, User
 from accounts.permissions import Right as Right
 from accounts.permissions import giving
@@ -106,6 +122,7 @@ def why_not_at(person: User, right: Right, place: Place) -> Denial | None:
         cursor.execute(_WHY_NOT, {"person": person.pk, **_parameters(right, place)})
         active, member, held = cursor.fetchone() or (False, False, False)
     if held:
+        note_held(person=person.pk, object_pk=place.object_pk)
         return None
     kind = (
         DenialKind.NOT_ACTIVE if not active else DenialKind.RIGHT_MISSING if member else DenialKind.NOT_MEMBER
@@ -147,6 +164,20 @@ def objects_with[M: Model](person: User, right: Right, model: type[M]) -> QueryS
     by_text = cast("QuerySet[M]", model._base_manager.alias(pk_text=Cast("pk", CharField())))
     here = Q(pk_text__in=_held_on(person, right, model)[0]) | Q(pk_text__in=_held_on(person, right, model)[1])
     return by_text.filter(here | Q(tenant__in=tenants_with(person, right)), tenant__in=person.tenants())
+
+
+def holding(
+    person: User, codename: Combinable, object_type: Combinable, object_pk: Combinable
+) -> ExpressionWrapper[Q]:
+    """Of rows with a `tenant`: whether this person holds the right of that codename on the object that the columns
+    name, there or on what it belongs to.
+    """
+    who = Value([person.pk], output_field=ArrayField(UUIDField()))
+    standing = Func(
+        F("tenant"), who, codename, object_type, object_pk,
+        function="handoff_approvers_standing", output_field=IntegerField(),
+    )  # fmt: skip
+    return ExpressionWrapper(Q(Exact(standing, 1)), output_field=BooleanField())
 
 
 def tenants_with(person: User, right: Right) -> QuerySet[Tenant]:

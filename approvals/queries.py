@@ -6,21 +6,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
     Exists,
     F,
-    Func,
-    IntegerField,
     OuterRef,
     Prefetch,
     Q,
     QuerySet,
-    UUIDField,
-    Value,
 )
 
 from accounts.models import Membership, User
+from accounts.rights import holding
 from approvals.models import OPEN_STATES, Decision, Request, RequestState, Verdict
 from approvals.policy import Party
 
@@ -48,7 +44,8 @@ def awaiting(*, person: User, now: datetime) -> QuerySet[Request]:
         state=RequestState.PENDING, expires_at__gt=now, tenant__in=person.tenants()
     ).exclude(excluded__has_key=str(person.pk))
     pending = pending.exclude(barred_by_tenant(person))
-    return pending.alias(held=_held_by(person)).filter(~Exists(mine), held=1).order_by("expires_at")
+    held = holding(person, F("codename"), F("object_type"), F("object_pk"))
+    return pending.alias(held=held).filter(~Exists(mine), held=True).order_by("expires_at")
 
 
 def barred_by_tenant(person: User) -> Q:
@@ -60,16 +57,3 @@ def barred_by_tenant(person: User) -> Q:
 def overdue(*, now: datetime) -> QuerySet[Request]:
     """Open requests, of all tenants, whose time is over and whose end nobody has recorded yet."""
     return Request.objects.filter(state__in=OPEN_STATES, expires_at__lte=now).order_by("expires_at")
-
-
-def _held_by(person: User) -> Func:
-    """Whether the person holds the right that the request takes, there or on what that belongs to."""
-    return Func(
-        F("tenant"),
-        Value([person.pk], output_field=ArrayField(UUIDField())),
-        F("codename"),
-        F("object_type"),
-        F("object_pk"),
-        function="handoff_approvers_standing",
-        output_field=IntegerField(),
-    )

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Right
 from console import moves
@@ -39,6 +40,7 @@ class Known:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_safe
 def agents(request: HttpRequest, name: str = "") -> HttpResponse:
     """Every version of every agent that this person may see, or of one of them: registered here, served, or with open
@@ -52,6 +54,7 @@ def agents(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 @console_page
+@guarded(On.AGENT)
 @require_safe
 def agent(request: HttpRequest, name: str, version: str) -> HttpResponse:
     """The contract of one version, its workers and its runs."""

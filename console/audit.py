@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from accounts.models import User
 from approvals.models import Attempt
 from console import audit_rights
@@ -106,6 +107,7 @@ class Filters:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
     """Newest first: recorded actions on runs that one may see, refused attempts, and changes of rights."""

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.guards import open_to_all
 from console.celery import app
 from console.durations import durations
 from runs.clock import database_now
@@ -25,6 +26,7 @@ log = structlog.get_logger(__name__)
 MISSED_SWEEPS = 10
 
 
+@open_to_all
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -32,6 +34,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain; charset=utf-8")
 
 
+@open_to_all
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded, open_to_all
 from accounts.models import User
 from accounts.rights import Right
 from console.inbox_rows import groups
@@ -79,12 +80,14 @@ class Asked:
         return "?" + urlencode({k: v for k, v in values.items() if v and (k, v) != ("page", 1)})
 
 
+@open_to_all
 def home(request: HttpRequest) -> HttpResponse:
     """The console begins at the inbox."""
     return HttpResponseRedirect(reverse("inbox"))
 
 
 @console_page
+@guarded(On.PERSON)
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """Runs that wait for a person, most pressing first; with view=any all runs, the last to change first."""
@@ -96,6 +99,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     return show(request, "console/inbox.html", {**shell(request, now=now, notices=notices), **context})
 
 
+@open_to_all
 def all_runs(request: HttpRequest) -> HttpResponse:
     """Every run: the inbox's table without a default filter."""
     return HttpResponseRedirect(reverse("inbox") + "?view=any")

@@ -19,9 +19,11 @@ from console.inbox_waits import waits
 from runs.access import permitted
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
-from runs.machine.safety import Action, SafeAction
+from runs.machine.safety import Action, SafeAction, right_to
+from runs.machine.transitions import REASONS
 from runs.models import CLOSED, Effect, Event, Run
 from runs.pages import next_action, words
+from runs.pages.who import ACTING
 from runs.queries import TIERS, disputed, doubts, excluded_from, last_requests, owed
 
 Row = dict[str, Any]
@@ -51,7 +53,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
         excluded=excluded_from(person, ids), asked=last_requests(runs), waits=waits(runs),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
-        mine=permitted(person, (Right.RECONCILE_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS), ids),
+        mine=permitted(person, ACTING, ids),
     )  # fmt: skip
     if not ranked:
         return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
@@ -88,12 +90,18 @@ def _action(run: Run, known: Known) -> SafeAction | None:
         effect = known.disputed[run.pk][0]
         return SafeAction(action=Action.FIND, right="reconcile_effects", rule="NSA-11", effect=effect)
     if run.state == "needs_human":
-        return SafeAction(action=Action.DECIDE, right="operate_runs", rule="NSA-8")
+        return SafeAction(action=Action.DECIDE, right=_decides(run), rule="NSA-8")
     if run.state == "waiting_approval" and run.expires_at is not None:  # type: ignore[attr-defined]
         return SafeAction(action=Action.REVIEW, right="approve_plans", rule="NSA-6", plan=plan)
     if run.state == "waiting_approval":
         return SafeAction(action=Action.RENEW, right="operate_runs", rule="NSA-5", plan=plan)
     return None
+
+
+def _decides(run: Run) -> str:
+    """The right to the first decision that the run's reasons allow."""
+    known = [REASONS[code] for code in REASONS if code in run.reasons]
+    return right_to(known[0][0]) if known else "operate_runs"
 
 
 def _watching(run: Run, action: SafeAction, known: Known) -> str:

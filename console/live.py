@@ -10,6 +10,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from console.inbox import Asked, filtered, tabs, views_of
 from runs.clock import database_now
 from runs.queries import waiting_count
@@ -17,6 +18,7 @@ from runs.views.frame import Context, console_page, person_of, show
 
 
 @console_page
+@guarded(On.PERSON)
 @require_safe
 def inbox_notices(request: HttpRequest) -> HttpResponse:
     """News since `?since=`; 304 where nothing is new since the last answer."""

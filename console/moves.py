@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right, holders
 from runs import actions, compatibility
@@ -82,6 +83,7 @@ def _row(run: Run, why: str = "") -> Context:
 
 
 @console_page
+@guarded(On.AGENT, acts=(Right.OPERATE_RUNS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, name: str, version: str, to: str) -> HttpResponse:
     """GET says which runs can be moved and why others cannot; POST moves them, each by an event of its own."""

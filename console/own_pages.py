@@ -2,11 +2,13 @@
 
 `console_page` around a view · `person_of` the signed-in person · `shell` and `show` the page in its frame
 `new_submission` and `submission_of` the form's id · `keep_result` and `kept_result` what a form did, once
-`keep_refused` a refused attempt · `who_can` the people who may do a thing, as a sentence
+`keep_refused` a refused attempt · `guarded` declares what a page is about and takes
+`who_can` the people who may do a thing, as a sentence
 """
 
 from __future__ import annotations
 
+from accounts.guards import On, guarded
 from runs.pages.who import who_can
 from runs.views.frame import (
     Context,
@@ -23,7 +25,9 @@ from runs.views.results import keep_result, kept_result
 
 __all__ = [
     "Context",
+    "On",
     "console_page",
+    "guarded",
     "keep_refused",
     "keep_result",
     "kept_result",

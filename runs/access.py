@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
+from accounts.guards import note_held
 from accounts.models import User
-from accounts.rights import Denial, Right, held_here, objects_with, why_not
+from accounts.rights import Denial, Right, held_here, holding, objects_with, why_not
 from runs.models import Agent, Run
 
 
@@ -52,10 +54,15 @@ def permitted(person: User, rights: Sequence[Right], run_ids: Sequence[str]) -> 
 
 def run_for(person: User, run_id: str, right: Right = Right.VIEW_RUNS) -> Run:
     """The run, for a person who may do this with it, now. Raises RunNotFound, NotPermitted."""
-    run = Run.objects.select_related("agent", "tenant", "principal").filter(pk=run_id).first()
-    if run is None or why_not(person, Right.VIEW_RUNS, run):
+    kind = Value(ContentType.objects.get_for_model(Run).pk)
+    seen = holding(person, Value(Right.VIEW_RUNS.value), kind, F("pk"))
+    known = Run.objects.select_related("agent", "tenant", "principal").annotate(seen=seen)
+    # One query for a run of others as for one that never was: neither the answer nor its time tells them apart.
+    run = known.filter(pk=run_id).first()
+    if run is None or not run.seen:
         raise RunNotFound(run_id)
-    if denial := why_not(person, right, run):
+    note_held(person=person.pk, object_pk=run.pk)
+    if right is not Right.VIEW_RUNS and (denial := why_not(person, right, run)):
         raise NotPermitted(run, denial)
     return run
 

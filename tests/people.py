@@ -21,8 +21,9 @@ from runs.rereduction import differences
 
 OPERATOR = (
     Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
+    Right.RESTART_RUNS, Right.SEE_VALUES,
 )  # fmt: skip
-APPROVER = (Right.VIEW_RUNS, Right.APPROVE_PLANS)
+APPROVER = (Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.SEE_VALUES)
 PASSWORD = "correct horse"
 
 

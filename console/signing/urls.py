@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
+from accounts.guards import open_to_all
 from console.signing.views import SignIn, second_factor, sign_in_again
 
 urlpatterns = [
-    path("login/", SignIn.as_view(), name="login"),
-    path("login/", SignIn.as_view(), name="account_login"),
+    path("login/", open_to_all(SignIn.as_view()), name="login"),
+    path("login/", open_to_all(SignIn.as_view()), name="account_login"),
     path("login/code/", second_factor, name="mfa_authenticate"),
     path("login/again/", sign_in_again, name="sign-in-again"),
-    path("logout/", LogoutView.as_view(next_page="login"), name="logout"),
+    path("logout/", open_to_all(LogoutView.as_view(next_page="login")), name="logout"),
 ]

@@ -20,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.forms import SignInForm
+from accounts.guards import On, guarded, open_to_all
 from accounts.models import SignInOutcome, User
 from accounts.second_factors import has_factor
 from console.signing.kept import CODE, keep
@@ -46,6 +47,7 @@ class SignIn(views.LoginView):
         return throttled(self.request, typed(self.request, "username")) or super().form_invalid(form)
 
 
+@open_to_all
 @login_stage_required(stage=AuthenticateStage.key, redirect_urlname="account_login")  # type: ignore[untyped-decorator]
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:
@@ -83,6 +85,7 @@ def _code_is_right(request: HttpRequest, person: User) -> bool:
 
 @never_cache
 @login_required
+@guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_again(request: HttpRequest) -> HttpResponse:
     """Prove once more who one is, by one's own means, and go back to where that was asked for."""

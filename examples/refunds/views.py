@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right, holders
 from console.own_pages import (
@@ -38,6 +39,7 @@ Errors = list[dict[str, str]]
 
 
 @console_page
+@guarded(On.PERSON, acts=(Right.START_RUNS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def start(request: HttpRequest) -> HttpResponse:
     """GET shows the form, POST starts a run for each order of the file, or none."""
@@ -57,6 +59,7 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_safe
 def progress_of(request: HttpRequest) -> HttpResponse:
     """How far the upload with this form id is, in words; 204 where there is nothing to say."""

@@ -12,6 +12,7 @@ from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
+from runs.actions.rereducing import rereduce_run
 from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
 from runs.actions.steering import (
     attest_effect,
@@ -50,6 +51,7 @@ __all__ = [
     "record_answer",
     "renew_request",
     "repeated",
+    "rereduce_run",
     "restart_run",
     "right_to_find",
     "settle_contradiction",

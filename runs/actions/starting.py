@@ -97,7 +97,7 @@ def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Do
     Refused where something is in flight or unknown, or where the run has ended or been restarted already.
     """
     with transaction.atomic():
-        run, state, now = locked(person, run_id, Right.OPERATE_RUNS)
+        run, state, now = locked(person, run_id, Right.RESTART_RUNS)
         if repeated(submission, person, "restart"):
             return Done(run=state.successor, seq=state.seq, repeated=True)
         successor = new_run_id()

@@ -19,7 +19,7 @@ from runs.ledger import load
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.safety import Answered
+from runs.machine.safety import Answered, right_to
 from runs.machine.transitions import Decision
 from runs.models import CLOSED, Run
 from runs.waiting import SIGNAL_NAME
@@ -67,7 +67,7 @@ def conclude_effect(
 def decide_run(*, person: User, run_id: str, decision: Decision, note: str, submission: UUID) -> Done:
     """Resume, retry or replan a run in `needs_human`. Raises Refused for what its reasons do not allow."""
     return by_person(
-        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action=decision.value, submission=submission,
+        person=person, run_id=run_id, right=Right(right_to(decision)), action=decision.value, submission=submission,
         events_of=lambda state, now: decide.decided(state, decision, note=note),
     )  # fmt: skip
 

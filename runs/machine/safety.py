@@ -274,6 +274,21 @@ def decisions_of(state: s.RunState) -> tuple[Decision, ...]:
     return tuple(d for d in allowed if d not in NOT_WHILE_OPEN) if state.open_effects else allowed
 
 
+def right_to(decision: Decision) -> str:
+    """The codename of the right that a person needs for a decision on a stopped run."""
+    match decision:
+        case Decision.CANCEL | Decision.END:
+            return "cancel_runs"
+        case Decision.RESTART:
+            return "restart_runs"
+        case Decision.RECONCILE | Decision.SETTLE:
+            return "reconcile_effects"
+        case Decision.ATTEST:
+            return "attest_effects"
+        case _:
+            return "operate_runs"
+
+
 def _for_unknown(state: s.RunState) -> SafeAction:
     if calling := _in_flight(state):
         return calling
@@ -317,7 +332,7 @@ def _for_human(state: s.RunState) -> SafeAction:
         )  # fmt: skip
     if disputed := _disputed(state):
         return msgspec.structs.replace(disputed, reason=reason.code, decisions=decisions)
-    right = "cancel_runs" if decisions == (Decision.END,) else "operate_runs"
+    right = right_to(decisions[0]) if decisions else "operate_runs"
     return SafeAction(
         action=Action.DECIDE, right=right, rule="NSA-8", reason=reason.code, decisions=decisions
     )

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.rights import Right
 from runs.machine import state as s
+from runs.machine.safety import right_to
 from runs.machine.transitions import Decision
 from runs.pages import undo, words
 from runs.pages.run_page import Reader
@@ -18,7 +19,7 @@ Choice = dict[str, Any]
 
 def right_of(decision: Decision) -> Right:
     """What a person needs for it."""
-    return Right.CANCEL_RUNS if decision is Decision.END else Right.OPERATE_RUNS
+    return Right(right_to(decision))
 
 
 def choice(decision: Decision, state: s.RunState, reader: Reader) -> Choice:

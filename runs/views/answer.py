@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
 from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
@@ -28,6 +29,7 @@ from runs.views.results import to_run
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def answer(request: HttpRequest, run_id: str) -> HttpResponse:
     """GET shows what is waited for; POST records the answer."""

@@ -7,6 +7,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from accounts.guards import On, guarded
+from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
 from runs.machine import state as s
@@ -25,6 +27,7 @@ LONGEST_REFERENCE = 200  # characters
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.ATTEST_EFFECTS,))
 @require_POST
 def attest(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """Record what a person states about the effect. It settles nothing before enough people state the same."""

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from runs.access import run_for
 from runs.ledger import chain_problem
 from runs.machine.events import TYPES
@@ -24,6 +25,7 @@ PAGE = 50
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def events(request: HttpRequest, run_id: str) -> HttpResponse:
     """A page of events, newest first; `?type=` filters, `?from=` begins at an event, `?format=json` gives all."""
@@ -42,6 +44,7 @@ def events(request: HttpRequest, run_id: str) -> HttpResponse:
         "types": sorted(TYPES),
         "type": type_,
         "verified": _verified(run),
+        "rereduce_url": reverse("run-rereduce", args=[run.pk]),
         **_paging(shown, first, type_),
     }
     frame = shell(request, notices=notices_of(run.pk, run.seq))

@@ -10,6 +10,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.guards import On, guarded
 from accounts.rights import Right
 from runs import actions, artifacts
 from runs.access import run_for
@@ -32,6 +33,7 @@ INERT = {
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_artifacts(request: HttpRequest, run_id: str) -> HttpResponse:
     """The list; a POST attaches a file."""
@@ -48,6 +50,7 @@ def run_artifacts(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def run_artifact(request: HttpRequest, run_id: str, artifact: int) -> HttpResponse:
     """The bytes, verified just now."""

@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
+from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
 from runs.machine import state as s
@@ -35,6 +37,7 @@ FIELDS = ("finding", "reference", "how", "phrase")
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS))
 @require_http_methods(["GET", "HEAD", "POST"])
 def find(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """GET shows what is recorded and what came later; POST records what a person found."""

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from runs.access import run_for
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
@@ -16,6 +17,7 @@ from runs.views.frame import Context, console_page, number, person_of, show
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def run_notices(request: HttpRequest, run_id: str) -> HttpResponse:
     """News since `?seq=`, with the count of the inbox; 304 where the page has all of it."""

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from accounts.models import User
 from runs.access import RunNotFound, run_for, visible_runs
 from runs.clock import database_now
@@ -71,6 +72,7 @@ def notices_of(run_id: str, seq: int) -> str:
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def run(request: HttpRequest, run_id: str) -> HttpResponse:
     """The run page. `?older=` begins the timeline below that event, `?saw=` marks what is newer."""
@@ -92,6 +94,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
     """The handoff to print; with `?format=text` as plain text."""
@@ -109,6 +112,7 @@ def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def plan(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
     """One plan version, compared with `?base=` or with the last one that was approved."""

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.guards import On, guarded
 from accounts.rights import Right
 from runs import actions, agents, artifacts, recovery
 from runs.access import run_for
@@ -35,6 +36,7 @@ CHOICES = ("happened", "not_happened", "still_unknown")
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.RECONCILE_EFFECTS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def reconcile(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """GET shows what is known; POST records a conclusion from the newest answer."""
@@ -179,6 +181,7 @@ def _condition(condition: str, effect: s.Effect) -> tuple[str, str]:
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
 @require_POST
 def ask(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
     """Ask the other system what became of the effect and store its answer. Sends nothing, concludes nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from accounts.guards import On, guarded
 from runs.access import run_for
 from runs.pages import replaying
 from runs.replay import read_only
@@ -13,6 +14,7 @@ from runs.views.frame import console_page, number, person_of, shell, show
 
 
 @console_page
+@guarded(On.RUN)
 @require_safe
 def replay(request: HttpRequest, run_id: str) -> HttpResponse:
     """One event of the run; `?seq=` picks it, else the last. Where there is no such event, that is said."""

@@ -152,6 +152,10 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("The run was ended as it is."),
         _("Nothing more is undone. What still stands is listed below."),
     ),
+    "rereduce": lambda: (
+        _("The rows of this run were made anew from its log."),
+        _("Nothing outside was called and the run was not moved. What still differs is listed below."),
+    ),
     "signal": lambda: (
         _("Your answer was recorded."),
         _("It is kept until a step waits for it. A worker goes on where one waits now."),

@@ -9,6 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
+from accounts.rights import Right
 from approvals.binding import Change
 from approvals.models import LEAST_REASON, Verdict
 from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
@@ -37,6 +39,7 @@ from runs.views.results import to_run
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.APPROVE_PLANS,))
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
     """GET shows what is decided about; POST records a decision on just that."""

@@ -10,11 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
 from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
-from runs.pages import moving, stopping
+from runs.pages import deciding, moving, stopping
 from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
@@ -47,6 +48,7 @@ class Form:
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.CANCEL_RUNS,))
 @form_page
 def stop(request: HttpRequest, run_id: str) -> HttpResponse:
     """End the run, at once or as soon as nothing is in flight: with what it did left, or undone where it can be."""
@@ -54,6 +56,7 @@ def stop(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS, Right.RESTART_RUNS, Right.CANCEL_RUNS))
 @form_page
 def decide(request: HttpRequest, run_id: str) -> HttpResponse:
     """Resume, retry or replan a run that needs a person."""
@@ -61,6 +64,7 @@ def decide(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
 @form_page
 def renew(request: HttpRequest, run_id: str) -> HttpResponse:
     """Ask for approval of the plan version again, where its request expired or was voided."""
@@ -68,6 +72,7 @@ def renew(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
 @form_page
 def move(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let another version of its agent go on with a run that waits."""
@@ -147,8 +152,9 @@ def _too_short(field: str) -> Errors:
 def _decide(request: HttpRequest, page: Opened, submission: UUID) -> None:
     person = person_of(request)
     choice = request.POST.get("choice", "")
-    run_for(person, page.run.pk, Right.CANCEL_RUNS if choice == Decision.END.value else Right.OPERATE_RUNS)
-    if choice not in [d.value for d in stopping.DECIDABLE]:
+    known = choice in [d.value for d in stopping.DECIDABLE]
+    run_for(person, page.run.pk, deciding.right_of(Decision(choice)) if known else Right.OPERATE_RUNS)
+    if not known:
         raise FormWrong([{"field": "choice", "message": _("Choose how the run goes on.")}])
     if actions.repeated(submission, person, choice):
         return

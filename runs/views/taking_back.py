@@ -6,6 +6,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import On, guarded
+from accounts.rights import Right
 from approvals.outcomes import DecisionRefusedError
 from runs import actions
 from runs.machine import state as s
@@ -27,6 +29,7 @@ from runs.views.results import to_run
 
 
 @console_page
+@guarded(On.RUN, acts=(Right.VIEW_RUNS,))  # one's own approval: there is nothing of others to take
 @require_http_methods(["GET", "HEAD", "POST"])
 def take_back(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
     """GET shows what would not be sent any more; POST takes the approval back."""

@@ -1117,6 +1117,17 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "inbox-filtered": ("console/inbox.html", {**INBOX, "groups": [], "total": 0, "news": None}),
     "artifacts": ("runs/artifacts.html", ARTIFACTS),
+    "rereduce": (
+        "runs/rereduce.html",
+        {
+            **SHELL,
+            "run": RUN_FACTS,
+            "differences": ["Effects 7: status is 'confirmed', the log says 'unknown'.", HOSTILE],
+            "may_rereduce": True,
+            "errors": [],
+            "submission": "0d9a4b52-6d0f-4f51-8b1e-0c3f7f6a2c11",
+        },
+    ),
     "events": ("runs/events.html", EVENTS),
     "plan": ("runs/plan.html", PLAN),
     "stop": ("runs/stop.html", STOP),

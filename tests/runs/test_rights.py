@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from uuid import uuid4
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
@@ -14,12 +15,14 @@ from accounts.models import Membership, Tenant, User
 from accounts.rights import Right, grant_right, may, withdraw_right
 from approvals.outcomes import NotAllowedError, Recorded
 from approvals.queries import awaiting
-from runs.access import RunNotFound, permitted, run_for, visible_runs
+from runs import actions
+from runs.access import NotPermitted, RunNotFound, permitted, run_for, visible_runs
 from runs.clock import database_now
-from runs.models import Agent, Run
+from runs.machine.transitions import Decision
+from runs.models import Agent, Run, Submission
 from runs.queries import holders_of
 from tests.outside import World
-from tests.people import House, advance
+from tests.people import House, advance, assert_replays
 
 APPROVE = Right.APPROVE_PLANS
 
@@ -109,3 +112,31 @@ def test_the_command_gives_rights_on_a_run_an_agent_and_a_tenant(house: House, n
         call_command("rights", "grant", "newcomer", "see_audit", run.pk)
     with pytest.raises(CommandError, match="Say on what"):
         call_command("rights", "grant", "newcomer", "see_audit")
+
+
+def test_only_who_may_restart_restarts_and_only_who_may_cancel_ends(house: House, newcomer: User) -> None:
+    run = house.approved()
+    _give(newcomer, Right.OPERATE_RUNS, run)
+    with pytest.raises(NotPermitted) as denied:
+        actions.restart_run(person=newcomer, run_id=run.pk, note="anew", submission=uuid4())
+    assert denied.value.denial.right is Right.RESTART_RUNS
+    for decision, right in ((Decision.END, Right.CANCEL_RUNS), (Decision.RESTART, Right.RESTART_RUNS)):
+        with pytest.raises(NotPermitted) as denied:
+            actions.decide_run(
+                person=newcomer, run_id=run.pk, decision=decision, note="so", submission=uuid4()
+            )
+        assert denied.value.denial.right is right
+
+
+def test_who_may_rereduce_makes_the_rows_anew_and_that_is_kept(house: House, newcomer: User) -> None:
+    run = house.waiting()
+    Run.objects.filter(pk=run.pk).update(goal="Something else")
+    with pytest.raises(NotPermitted):
+        actions.rereduce_run(person=house.operator, run_id=run.pk, submission=uuid4())
+    _give(newcomer, Right.REREDUCE_RUNS, house.tenant)
+    form = uuid4()
+    for _ in range(2):
+        actions.rereduce_run(person=newcomer, run_id=run.pk, submission=form)
+    assert_replays(run)
+    kept = Submission.objects.get(pk=form)
+    assert kept.person == newcomer and "run: goal is 'Something else'" in kept.result["differences"][0]

@@ -32,17 +32,20 @@ OPERATOR = DemoPerson(
     role="operator",
     rights=(
         Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
-        Right.ATTEST_EFFECTS,
+        Right.ATTEST_EFFECTS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES,
     ),
 )  # fmt: skip
 APPROVER = DemoPerson(
     username="anton",
     name="Anton Weiss",
     role="approver",
-    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.ATTEST_EFFECTS),
+    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.ATTEST_EFFECTS, Right.SEE_VALUES),
 )
 SECOND = DemoPerson(
-    username="mei", name="林梅 Mei Lin", role="approver", rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS)
+    username="mei",
+    name="林梅 Mei Lin",
+    role="approver",
+    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.SEE_VALUES),
 )
 VIEWER = DemoPerson(username="viktor", name="Viktor Blum", role="viewer", rights=(Right.VIEW_RUNS,))
 PEOPLE = (OPERATOR, APPROVER, SECOND, VIEWER)

@@ -1,0 +1,60 @@
+"""Re-reduction: what differs between a run's rows and its log, and making the rows anew."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from accounts.guards import On, guarded
+from accounts.rights import Right
+from runs import actions
+from runs.access import run_for
+from runs.pages import words
+from runs.pages.run_page import heading
+from runs.pages.stopping import may
+from runs.rereduction import differences
+from runs.views.again import errors_of
+from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, submission_of
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.refusals import FormWrong, Refusal, Tried, attempt
+from runs.views.results import result_of
+
+
+@console_page
+@guarded(On.RUN, acts=(Right.REREDUCE_RUNS,))
+@require_http_methods(["GET", "HEAD", "POST"])
+def rereduce(request: HttpRequest, run_id: str) -> HttpResponse:
+    """GET compares and changes nothing; POST makes the rows anew from the events. Nothing outside is called."""
+    page = opened(person_of(request), run_id)
+    if request.method != "POST":
+        return _page(request, page, {"result": result_of(request, run_id, person_of(request))})
+    tried = Tried(run=page.run, action="rereduce", subject=run_id, seen=f"version {page.state.seq}")
+    return attempt(
+        request, tried, lambda: _rereduce(request, page), lambda error, status: _again(request, page, error, status)
+    )  # fmt: skip
+
+
+def _rereduce(request: HttpRequest, page: Opened) -> HttpResponse:
+    person, submission = person_of(request), submission_of(request)
+    run_for(person, page.run.pk, Right.REREDUCE_RUNS)
+    if submission is None:
+        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    actions.rereduce_run(person=person, run_id=page.run.pk, submission=submission)
+    return HttpResponseRedirect(f"{reverse('run-rereduce', args=[page.run.pk])}?done={submission}")
+
+
+def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    context: Context = {
+        "run": heading(page.run, page.state),
+        "differences": [words.ended(line) for line in differences(page.run.pk)],
+        "submission": new_submission(),
+        **may("may_rereduce", Right.REREDUCE_RUNS, page.reader),
+    }
+    return show(request, "runs/rereduce.html", {**frame, **context, **more}, status=status)
+
+
+def _again(request: HttpRequest, page: Opened, error: Refusal, status: int) -> HttpResponse:
+    return _page(request, page, {"errors": errors_of(error)}, status=status)
