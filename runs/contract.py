@@ -51,6 +51,7 @@ KEPT: Final[dict[str, str | Promise]] = {
     "undone": gettext_lazy("what of earlier runs it undid"),
     "undo_requested": gettext_lazy("whether what it did is to be undone"),
     "cancelled_by": gettext_lazy("who asked for its end"),
+    "taken_in": gettext_lazy("the checkpoint that it was taken in from"),
     "reasons": gettext_lazy("why the run needs a person"),
     "revalidation": gettext_lazy("the latest report of checks"),
 }

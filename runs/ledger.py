@@ -28,6 +28,7 @@ from runs.machine import projection
 from runs.machine import state as s
 from runs.machine.evolve import evolve, reduce
 from runs.machine.transitions import Refused
+from runs.models import Effect
 from runs.prepared import Prepared, array
 
 SCHEMA_VERSION = 1
@@ -158,7 +159,8 @@ def _reduced(
     """The state after the events, and the run's state after each."""
     new, states = state, []
     for event in events:
-        new = evolve(new, e.Recorded((new.seq if new else 0) + 1, at, actor, event))
+        seq = new.seq if new else _seq_before(event)
+        new = evolve(new, e.Recorded(seq + 1, at, actor, event))
         states.append(new.state.value)
     if new is None:
         raise ValueError("events: there is nothing to append")
@@ -167,8 +169,21 @@ def _reduced(
 
 def _decided_on(state: s.RunState | None, new: s.RunState, token: int | None) -> tuple[str | None, ...]:
     """Which run, and what has to be so still."""
-    seq = state.seq if state else 0
+    seq = state.seq if state else new.taken_in.seq if new.taken_in else 0
     return new.identity.run, new.identity.tenant, str(seq), None if token is None else str(token)
+
+
+def _seq_before(first: e.Event) -> int:
+    """How many events there are before a log's first one that are not here."""
+    return first.seq if isinstance(first, e.RunTakenIn) else 0
+
+
+def place(state: s.RunState) -> None:
+    """The rows of effects that a run brings with it from its checkpoint, in the transaction of its first event here:
+    `handoff_append` inserts those only whose intent is among the events.
+    """
+    rows = projection.changes(None, state)["effects"]
+    Effect.objects.bulk_create([Effect(**row) for row in rows])
 
 
 def _recorded(at: datetime, actor: e.Actor, events: Sequence[e.Event], states: list[str]) -> tuple[str, ...]:
@@ -277,7 +292,7 @@ def chain_problem(run_id: str) -> str:
 
 
 def _broken_link(run_id: str, rows: list[tuple[Any, ...]]) -> str:
-    previous, expected = b"", 1
+    expected, previous = log_begins(rows[0][0], rows[0][1], rows[0][6]) if rows else (1, b"")
     for row in rows:
         if row[0] != expected or bytes(row[11]) != previous:
             return f"event {expected} is missing or does not follow the one before it"
@@ -290,10 +305,23 @@ def _broken_link(run_id: str, rows: list[tuple[Any, ...]]) -> str:
 
 
 def _broken_end(rows: list[tuple[Any, ...]], seq: int, head: bytes) -> str:
-    last = bytes(rows[-1][12]) if rows else b""
-    return (
-        "" if (len(rows), last) == (seq, head) else f"the log ends at event {len(rows)}, the run says {seq}"
-    )
+    ends, last = (rows[-1][0], bytes(rows[-1][12])) if rows else (0, b"")
+    return "" if (ends, last) == (seq, head) else f"the log ends at event {ends}, the run says {seq}"
+
+
+def log_begins(seq: int, type_: str, body: str | None) -> tuple[int, bytes]:
+    """Which seq the first event of a log must have, and which hash stands before it, by what the first one stored says.
+
+    A log begins at 1 and with nothing before it, or after the event at which the run's checkpoint was written.
+    """
+    if type_ != e.RunTakenIn.__name__:
+        return 1, b""
+    try:
+        event = e.decode(seq=seq, type_=type_, version=1, body=body or "")
+        assert isinstance(event, e.RunTakenIn)
+        return event.seq + 1, bytes.fromhex(event.head)
+    except (msgspec.MsgspecError, ValueError):
+        return 1, b""
 
 
 def chained(run_id: str, row: tuple[Any, ...]) -> bytes:

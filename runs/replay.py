@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from django.db import connection, transaction
 
-from runs.ledger import chained
+from runs.ledger import chained, log_begins
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.evolve import Draft
@@ -144,7 +144,10 @@ class _Fold:
 
 def _stored(run_id: str) -> Iterator[Step]:
     previous, expected = b"", 1
+    first = True
     for row in Event.objects.filter(run_id=run_id).order_by("seq").values_list(*_COLUMNS):
+        if first:
+            (expected, previous), first = log_begins(row[0], row[1], row[6]), False
         whole = row[0] == expected and _whole(run_id, row, previous)
         yield Step(
             seq=row[0], type=row[1], version=row[2], at=row[3], recorded_before=row[4], recorded=row[5], body=row[6],

@@ -42,6 +42,8 @@ def _summary(state: s.RunState, by: Summariser, upto: int) -> str:
     if known is not None:
         return known
     found = entries(events_of(state.identity.run, until=upto))
+    if not found:
+        return ""  # these events are not here: the run was taken in from its checkpoint
     try:
         text = _within(plain(by.summarise(found, limit=LARGEST)))
     except Exception:

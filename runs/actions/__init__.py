@@ -25,10 +25,13 @@ from runs.actions.steering import (
     stop_unserved,
 )
 from runs.actions.taking_back import take_back_approval
+from runs.actions.taking_in import AgentMissing, AlreadyHere, take_in
 from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
 from runs.actions.writing import subject_of, write
 
 __all__ = [
+    "AgentMissing",
+    "AlreadyHere",
     "AlreadyStarted",
     "Done",
     "MoveRefused",
@@ -60,6 +63,7 @@ __all__ = [
     "stop_unserved",
     "subject_of",
     "take_back_approval",
+    "take_in",
     "tell_untold",
     "write",
 ]

@@ -113,8 +113,12 @@ def effect_stands(run_id: str, number: int, of_run: str, of_effect: int) -> None
 
 
 def _tell(run_id: str, decider: Callable[[s.RunState], decide.Events]) -> None:
+    tenant = Run.objects.filter(pk=run_id).values_list("tenant_id", flat=True).first()
+    if tenant is None:
+        log.warning("a relative is not here: the run was taken in without it", extra={"run": run_id})
+        return
     with transaction.atomic():
-        fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
+        fence_shared(tenant)
         run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
         state = load(run_id)
         events = decider(state)

@@ -134,7 +134,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
     event = e.RunStarted(
         run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
         input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
-        lineage=run.lineage, start_key=key, code=versions.recorded(code),
+        lineage=run.lineage, start_key=key, code=versions.recorded(code), history_lost=closed.history_lost,
         constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),

@@ -182,6 +182,23 @@ class RunStarted(Event, frozen=True, kw_only=True):
     parent_step: str = ""
     depth: int = 0  #: how many runs stand above it
     signals: tuple[SignalKept, ...] = ()
+    history_lost: bool = False  #: the run that it comes from may have done more than is recorded
+
+
+class RunTakenIn(Event, frozen=True, kw_only=True):
+    """A person took the run in from its checkpoint: what happened up to event `seq` is not in this log.
+
+    `checkpoint` is the canonical text that `digest` is of, `head` the hash of the last event before it. The tenant is
+    the one here, the principal the person who lends the run authority from now on.
+    """
+
+    run: str
+    tenant: str
+    principal: str
+    seq: int
+    head: str
+    digest: str
+    checkpoint: Raw
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):
@@ -686,6 +703,7 @@ class RunSucceeded(Event, frozen=True, kw_only=True):
 
 ALL: tuple[type[Event], ...] = (
     RunStarted,
+    RunTakenIn,
     ObservationRecorded,
     AttemptFailed,
     ProposalRefused,

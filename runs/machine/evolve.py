@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from runs.machine import events as e
-from runs.machine import evolving, settling
+from runs.machine import evolving, settling, taking_in
 from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.transitions import BY_DIRECTION, Move, target
@@ -70,6 +70,7 @@ class Draft:
     replans: int
     reads: int
     blocked: s.Blocked | None
+    taken_in: s.TakenIn | None
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -104,6 +105,7 @@ class Draft:
         self.returned_seq = self.failures = self.replans = self.reads = 0
         self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
+        self.taken_in = None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -119,6 +121,8 @@ class Draft:
     def _new_state(self, move: s.State | Move) -> s.State:
         if isinstance(move, s.State):
             return move
+        if move is Move.RESTORES:
+            return self.state
         if move in BY_DIRECTION:
             return BY_DIRECTION[move][self.direction]
         if move is Move.SETTLES and not self._settled():
@@ -184,6 +188,7 @@ def reduce(log: Iterable[e.Recorded]) -> s.RunState:
     return draft.freeze()
 
 
+HANDLERS[e.RunTakenIn] = taking_in.taken_in
 HANDLERS[e.EvidenceKept] = settling.kept
 HANDLERS[e.ContradictionStated] = settling.stated
 HANDLERS[e.InheritedLost] = settling.inherited_lost
@@ -206,6 +211,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         for n, term in enumerate(event.constraints, 1)
     )
 
+    draft.history_lost = event.history_lost
     draft.inherited = tuple(replace(x, seq=recorded.seq) for x in event.inherited)
     draft.rounds, draft.keys = dict(event.rounds), dict(event.keys)
     draft.obligations = tuple(

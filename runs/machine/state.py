@@ -5,10 +5,10 @@ Times are aware UTC. Texts of arguments, values and documents are the stored can
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from runs.machine.canonical import parse, round_suffix
 from runs.machine.events import (
@@ -24,9 +24,6 @@ from runs.machine.events import (
     Terms,
 )
 from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class State(StrEnum):
@@ -467,6 +464,15 @@ class Blocked(Part, frozen=True, kw_only=True):
     times: int
 
 
+class TakenIn(Part, frozen=True, kw_only=True):
+    """Where the history begins that is here: after event `seq` of a log that is not, whose head was `head`."""
+
+    seq: int
+    head: str
+    digest: str  #: of the checkpoint
+    at: datetime
+
+
 class RunState(Part, frozen=True, kw_only=True):
     """Everything about a run as of one seq."""
 
@@ -508,6 +514,7 @@ class RunState(Part, frozen=True, kw_only=True):
     replans: int = 0
     reads: int = 0
     blocked: Blocked | None = None
+    taken_in: TakenIn | None = None
 
     @property
     def goal(self) -> Goal:
@@ -531,6 +538,7 @@ class RunState(Part, frozen=True, kw_only=True):
         if plan is None or plan.by_policy or request is None or request.version != plan.version:
             return False
         ended = request.status in (RequestStatus.TAKEN_BACK, RequestStatus.EXPIRED)
+        ended = ended or (self.taken_in is not None and request.seq <= self.taken_in.seq)
         return ended and plan.voided_seq is None and bool(self.remaining)
 
     @property

@@ -22,6 +22,7 @@ class Move(StrEnum):
     ONWARD = "onward"  #: executing, or compensating in direction `undo`
     REPLANS = "replans"  #: planning, or cancelling in direction `undo`, where code plans
     SETTLES = "settles"  #: BEFORE once nothing is open and no other reason is left; until then SAME
+    RESTORES = "restores"  #: the state of the checkpoint; `unknown` where something was in flight
     REBOUND = "rebound"  #: BEFORE, or planning where the plan ended, once no reason is left; until then SAME
 
 
@@ -99,7 +100,7 @@ _over: dict[type[e.Event], State | Move] = {
 }
 
 TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
-    None: {e.RunStarted: State.PLANNING},
+    None: {e.RunStarted: State.PLANNING, e.RunTakenIn: Move.RESTORES},
     State.PLANNING: {
         **_stop,
         e.ObservationRecorded: SAME,

@@ -7,7 +7,9 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
 from runs.pages import relatives, timeline, words
@@ -30,7 +32,7 @@ def context(run: Run, found: Replay | None, *, asked: str = "") -> Context:
         "links": _links(found),
         "jumps": _jumps(found.steps),
         "last": found.steps[-1].seq,
-        "warnings": [*_missing(found, asked), *_warnings(run, found)],
+        "warnings": [*_missing(found, asked), *_not_here(found), *_warnings(run, found)],
         "parts": _parts(found.after) if found.after else [],
         "effects": _effects(found.after) if found.after else [],
         "changes": changes(found.before, found.after) if found.after else None,
@@ -89,6 +91,19 @@ def _missing(found: Replay, asked: str) -> list[str]:
     if not asked or asked == str(found.at):
         return []
     return [_("There is no such event in this run; event %(seq)d is shown.") % {"seq": found.at}]
+
+
+def _not_here(found: Replay) -> list[str]:
+    """That the history begins with a checkpoint."""
+    before = found.steps[0].seq - 1
+    if found.steps[0].type != e.RunTakenIn.__name__:
+        return []
+    text = ngettext(
+        "Event 1 is not here: the run was taken in from its checkpoint.",
+        "Events 1 to %(last)d are not here: the run was taken in from its checkpoint.",
+        before,
+    )
+    return [text % {"last": before}]
 
 
 def _warnings(run: Run, found: Replay) -> list[str]:

@@ -63,6 +63,14 @@ def _started(event: e.RunStarted) -> str:
     return _("started the run: “%(goal)s”") % facts
 
 
+@_says(e.RunTakenIn)
+def _taken_in(event: e.RunTakenIn) -> str:
+    text = _(
+        "took the run in from its checkpoint as of event %(seq)d. What happened until then is not in this log."
+    )
+    return text % {"seq": event.seq}
+
+
 @_says(e.ObservationRecorded)
 def _observed(event: e.ObservationRecorded) -> str:
     facts = {"resource": event.resource, "version": event.version, "tool": event.tool}

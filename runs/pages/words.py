@@ -143,6 +143,7 @@ _CAUSES: Final[dict[str, Words]] = {
     "replan_ordered": gettext_lazy("A person asked for another plan."),
     "cancelled": gettext_lazy("The run is being cancelled."),
     "stands_no_more": gettext_lazy("%(subject)s does not stand any more, so there is nothing to undo."),
+    "taken_in": gettext_lazy("The run was taken in from a checkpoint, and no approval comes with one."),
     "stands_too": gettext_lazy("%(subject)s was found to stand too, and is to be undone."),
 }
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from runs.machine import checkpoint, checkpointing
 from runs.machine import events as e
 from runs.machine.canonical import digest
 from runs.machine.decide import plan_document
+from runs.machine.specimens import specimen
+from runs.machine.state import State
 from tests.machine.lives import CHECKS, SENDER, T0, TERMS, plan_of, planning
 
 _plan = plan_document(plan_of(planning().state))
@@ -17,6 +20,9 @@ _match = e.MatchFound(
     arguments=e.raw('{"order":"7"}'),
 )  # fmt: skip
 
+_kept = checkpoint.text_of(
+    checkpointing.document(specimen(State.UNKNOWN), head="ab" * 32, schema=1, evidence={}, started={})
+)
 _ALL: tuple[e.Event, ...] = (
     e.RunStarted(
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
@@ -55,6 +61,10 @@ _ALL: tuple[e.Event, ...] = (
     e.EffectDispatched(effect=1),
     e.EffectUnsent(effect=1),
     e.EffectAnswered(step="pay:7", effect=1, plan_version=1),
+    e.RunTakenIn(
+        run="run_0", tenant="t", principal="p", seq=7, head="ab" * 32, digest=checkpoint.digest_of(_kept),
+        checkpoint=e.raw(_kept),
+    ),
     e.OutcomeUnknown(effect=1, detail="timed out", evidence=e.raw("null")),
     e.ReceiptStored(
         effect=1, executed=True, reference="ref-1", evidence=e.raw("{}"), source="query", detail="d",

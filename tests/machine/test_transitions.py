@@ -84,8 +84,8 @@ def test_a_pair_that_the_table_lacks_is_refused_and_changes_nothing(
     assert repr(life.state) == before
 
 
-@pytest.mark.parametrize("event", [cls for cls in e.ALL if cls is not e.RunStarted])
-def test_a_log_begins_with_the_start_only(event: type[e.Event]) -> None:
+@pytest.mark.parametrize("event", [cls for cls in e.ALL if cls not in (e.RunStarted, e.RunTakenIn)])
+def test_a_log_begins_with_the_start_or_a_checkpoint_only(event: type[e.Event]) -> None:
     with pytest.raises(Refused):
         evolve(None, e.Recorded(1, T0, WORKER, SAMPLES[event]))
 

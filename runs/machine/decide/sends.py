@@ -113,6 +113,21 @@ def _after_lost_history(intent: e.EffectIntended) -> Events:
     return intent, e.OutcomeUnknown(effect=intent.effect, detail=why)
 
 
+def _sent_elsewhere(state: s.RunState, effect: s.Effect) -> bool:
+    """Whether it may have been sent again after the checkpoint that the run was taken in from."""
+    taken = state.taken_in
+    return state.history_lost and taken is not None and effect.last_send.seq <= taken.seq
+
+
+def _after_checkpoint(effect: s.Effect, sent: e.EffectSent) -> Events:
+    """As after a lost history: asked about before it is called again, or left to a person."""
+    if not effect.terms.queryable:
+        evidence = f"{effect.operation_id} cannot be asked about"
+        return human("history_lost", subject=f"E-{effect.number}", evidence=evidence)
+    why = "the run was taken in from a checkpoint; it may have been sent since then"
+    return sent, e.OutcomeUnknown(effect=effect.number, detail=why)
+
+
 def _bound_arguments(step: s.PlanStep) -> str:
     """The canonical arguments that a key is of: without those that the tool calls volatile."""
     if not step.volatile:
@@ -155,7 +170,8 @@ def _send_again(
     if receipt is None or receipt.source in NEW_ROUND:
         return human(refusal_code(state), subject=name, evidence=receipt.detail if receipt else "")
     if receipt.by_person or receipt.source == "mark" or safe:
-        return (e.EffectSent(effect=effect.number, sender=sender),)
+        sent = e.EffectSent(effect=effect.number, sender=sender)
+        return _after_checkpoint(effect, sent) if _sent_elsewhere(state, effect) else (sent,)
     unknown = e.OutcomeUnknown(effect=effect.number, detail="its key is no longer honoured")
     return unknown, *human("effect_unknown", subject=name, evidence="its key is no longer honoured")
 
