@@ -46,16 +46,20 @@ def binding_changes(*, request: Request, digest: str, conditions: str) -> tuple[
     one to the other.
     """
     changes = [] if digest == request.digest else [Change(what="digest", before=request.digest, after=digest)]
-    if conditions == request.conditions:
-        return tuple(changes)
-    before, after = dict(_values(request.conditions)), dict(_values(conditions))
-    named = [
+    return (*changes, *condition_changes(request.conditions, conditions))
+
+
+def condition_changes(was: str, now: str) -> tuple[Change, ...]:
+    """Every value in which one text of conditions differs from another; "conditions" where only the writing does."""
+    if was == now:
+        return ()
+    before, after = dict(_values(was)), dict(_values(now))
+    named = tuple(
         Change(what=path, before=before.get(path), after=after.get(path))
         for path in sorted(before.keys() | after.keys())
         if before.get(path) != after.get(path)
-    ]
-    whole = Change(what="conditions", before=request.conditions, after=conditions)
-    return (*changes, *(named or [whole]))
+    )
+    return named or (Change(what="conditions", before=was, after=now),)
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:

@@ -19,12 +19,13 @@ from console.inbox_waits import waits
 from runs.access import permitted
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
+from runs.machine.expiry import announced_from
 from runs.machine.safety import Action, SafeAction, right_to
 from runs.machine.transitions import REASONS
 from runs.models import CLOSED, Effect, Event, Run
 from runs.pages import next_action, words
 from runs.pages.who import ACTING
-from runs.queries import TIERS, disputed, doubts, excluded_from, last_requests, owed
+from runs.queries import TIERS, approved_by, disputed, doubts, excluded_from, last_requests, owed
 
 Row = dict[str, Any]
 STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
@@ -42,16 +43,18 @@ class Known:
     reasons: dict[str, list[Reason]]
     disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
+    approved: frozenset[str]  #: runs whose open request this person has approved already
     waits: dict[str, str]  #: what a run waits for, where that is no person
     mine: dict[Right, frozenset[str]]  #: right -> the runs on which this person holds it
 
 
 def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) -> list[dict[str, Any]]:
     """The `groups` of console/inbox.html, in the order of the runs."""
-    ids = [run.pk for run in runs]
+    ids, asked = [run.pk for run in runs], last_requests(runs)
     known = Known(
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
-        excluded=excluded_from(person, ids), asked=last_requests(runs), waits=waits(runs),
+        excluded=excluded_from(person, ids), waits=waits(runs),
+        asked=asked, approved=approved_by(person, asked.values()),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
         mine=permitted(person, ACTING, ids),
     )  # fmt: skip
@@ -111,6 +114,8 @@ def _watching(run: Run, action: SafeAction, known: Known) -> str:
         return Denial(kind=DenialKind.RIGHT_MISSING, person=known.person, right=right).sentence
     if action.action is Action.REVIEW and run.pk in known.excluded:
         return _("You have a part in this plan, so somebody else must decide.")
+    if action.action is Action.REVIEW and run.pk in known.approved:
+        return _("You have approved it; somebody else must approve it too.")
     return ""
 
 
@@ -186,6 +191,11 @@ def _doubt(run: Run, known: Known) -> str:
 
 
 def _waits(run: Run, known: Known) -> str:
+    said = _asked_for(run, known)
+    return _("Expires soon. %(said)s") % {"said": said} if _ends_soon(run, known) else said
+
+
+def _asked_for(run: Run, known: Known) -> str:
     hard: int = run.irreversible or 0  # type: ignore[attr-defined]
     until: datetime | None = run.expires_at  # type: ignore[attr-defined]
     facts = {"version": run.plan_version, "hard": hard}
@@ -202,6 +212,13 @@ def _waits(run: Run, known: Known) -> str:
         hard,
     )
     return text % {**facts, "until": words.clock(until)}
+
+
+def _ends_soon(run: Run, known: Known) -> bool:
+    asked = known.asked.get(run.pk)
+    if asked is None or asked.state != RequestState.PENDING or known.now >= asked.expires_at:
+        return False
+    return known.now >= announced_from(asked.opened_at, asked.expires_at)
 
 
 def _not_asked(run: Run, known: Known) -> str:

@@ -21,7 +21,7 @@ from runs import agents, artifacts, context, crash, facts, planning, recovery, s
 from runs.host import gone, sender, uptime
 from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.limits import LARGEST_INLINE, LARGEST_RESULT, LONGEST_NAME
-from runs.machine import decide
+from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, plain, round_suffix
@@ -79,7 +79,9 @@ def _by_state(held: Held) -> bool:
         case s.State.EXECUTING | s.State.COMPENSATING:
             return _execute(held)
         case s.State.WAITING:
-            return _changed(held, decide.wait_over)
+            return _changed(
+                held, lambda state, now: decide.wait_over(state, now) or expiry.recorded(state, now)
+            )
         case s.State.UNKNOWN:
             return _ask(held)
         case s.State.WAITING_APPROVAL:
@@ -93,7 +95,7 @@ def _by_state(held: Held) -> bool:
 
 def _asked_too_long(policy: str, state: s.RunState, now: datetime) -> Sequence[e.Event]:
     """What ends a request by itself: another policy is in force, or its time is over."""
-    return decide.policy_changed(state, policy) or decide.expired(state, now)
+    return decide.policy_changed(state, policy) or expiry.recorded(state, now)
 
 
 def _changed(held: Held, decider: recovery.Decider) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django.conf import settings
@@ -25,18 +25,18 @@ from django.db.models.functions import Cast, Concat
 
 from accounts.models import User
 from accounts.rights import Place, Right, Tenanted
-from approvals.models import Request, RequestState
+from approvals.models import Decision, Request, RequestState, Verdict
 from approvals.queries import barred_by_tenant
 from runs.access import agents_for, permits, visible_runs
 from runs.clock import database_now
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.expiry import SOON
 from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
 ENDED: Final = ("succeeded", "cancelled")
-SOON: Final = timedelta(minutes=15)
 
 #: The views of the inbox. Each run that waits for a person is in "all" and in exactly one of the three after it.
 _IN_DOUBT = Q(state="unknown") | Q(state="needs_human", reasons__contains=["effect_unknown"])
@@ -116,7 +116,9 @@ def actionable(person: User) -> Q:
 
 def _decides(person: User) -> Q:
     asked = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
-    mine = asked.exclude(excluded__has_key=str(person.pk))
+    given = Decision.objects.filter(request=OuterRef("pk"), person_id=person.pk, verdict=Verdict.APPROVE)
+    barred = Q(excluded__has_key=str(person.pk)) | barred_by_tenant(person)
+    mine = asked.exclude(barred).filter(~Exists(given))
     waits = Q(state="waiting_approval", expires_at__isnull=False)
     return waits & Q(Exists(mine)) & permits(person, Right.APPROVE_PLANS)
 
@@ -234,3 +236,12 @@ def excluded_from(person: User, run_ids: Sequence[str]) -> frozenset[str]:
     wanted = set(run_ids)
     subjects = (subject.partition(":")[0] for subject in mine.values_list("subject", flat=True))
     return frozenset(run for run in subjects if run in wanted)
+
+
+def approved_by(person: User, requests: Iterable[Request]) -> frozenset[str]:
+    """The runs of those of the requests that this person has approved already."""
+    given = Decision.objects.filter(
+        request__in=[r.pk for r in requests], person=person, verdict=Verdict.APPROVE
+    )
+    subjects: Iterable[str] = given.values_list("request__subject", flat=True)
+    return frozenset(subject.partition(":")[0] for subject in subjects)

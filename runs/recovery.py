@@ -426,6 +426,7 @@ def sweep() -> int:
     One whose version nobody has served for the version's grace is handed to a person.
     """
     actions.tell_untold(SWEEP_AT_MOST)
+    _record_expiries()
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
     _wake(due)
@@ -438,6 +439,16 @@ def sweep() -> int:
             _leave_alone(run_id)
     _swept(len(due))
     return len(due)
+
+
+def _record_expiries() -> None:
+    """That the time of requests is over, where no worker comes to record it."""
+    for run_id in actions.overdue_runs(SWEEP_AT_MOST):
+        try:
+            actions.record_expiry(run_id)
+        except LogUnreadable:
+            log.exception("the log cannot be reduced", extra={"run": run_id})
+            _leave_alone(run_id)
 
 
 def _wake(due: list[tuple[str, str, str]]) -> None:

@@ -58,7 +58,8 @@
     const step = left <= 0 ? 0 : left <= 60e3 ? 1 : left <= 300e3 ? 5 : 9;
     const before = warned.get(node);
     warned.set(node, step);
-    if (before !== undefined && step < before && step) say(span(left, true));
+    const warning = node.closest("[data-warn]")?.dataset.warn ?? "%(span)s";
+    if (before !== undefined && step < before && step) say(fill(warning, { span: span(left, true) }));
     if (step) return;
     for (const shown of all("[data-when-expired]")) if (shown.hidden) {
       shown.hidden = false;

@@ -7,6 +7,7 @@ what it decides on (digest, effect, request); the run's bare seq never refuses i
 
 from __future__ import annotations
 
+from runs.actions.expiring import overdue_runs, record_expiry
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
@@ -50,8 +51,10 @@ __all__ = [
     "move_runs",
     "moved_by",
     "new_run_id",
+    "overdue_runs",
     "person_actor",
     "record_answer",
+    "record_expiry",
     "renew_request",
     "repeated",
     "rereduce_run",

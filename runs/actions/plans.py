@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.reauthentication import require_recent
-from accounts.rights import Right
+from accounts.rights import Right, why_not
 from approvals import decisions as approvals
 from approvals.models import Request, Verdict
 from approvals.outcomes import AlreadyRecorded, NotNeeded, Outcome, StaleError
-from runs import agents, binding, planning
+from runs import access, agents, binding, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
 from runs.actions.writing import subject_of, write
-from runs.machine import decide
+from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.transitions import Refused
@@ -115,10 +115,14 @@ def _decision_events(state: s.RunState, outcome: Outcome) -> list[e.Event]:
 
 
 def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID) -> Done:
-    """Ask for approval of the latest plan version anew, where the request before expired or was voided."""
+    """Ask for approval of the latest plan version anew, where the request before expired or was voided.
+
+    Takes the right to operate the run, or the right to approve its plans: who may decide may ask that it be decided.
+    """
 
     def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
-        if state.request and state.request.status in s.OPEN_REQUEST:
+        over = expiry.recorded(state, now) if state.request and now >= state.request.expires_at else ()
+        if state.request and state.request.status in s.OPEN_REQUEST and not over:
             raise Refused(state.state, "ApprovalRequested")
         agent = agents.registered()[(state.identity.agent, state.identity.agent_version)]
         if state.plan is None or state.state is not s.State.WAITING_APPROVAL:
@@ -127,9 +131,10 @@ def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID)
         again = decide.requested(
             state, state.plan.plan, state.plan.digest, requirement=asks, request=str(request), now=now
         )
-        return [again]
+        return [*over, again]
 
+    approves = not why_not(person, Right.APPROVE_PLANS, access.run_for(person, run_id))
+    right = Right.APPROVE_PLANS if approves else Right.OPERATE_RUNS
     return by_person(
-        person=person, run_id=run_id, right=Right.OPERATE_RUNS, action="renew", submission=submission,
-        events_of=events_of,
+        person=person, run_id=run_id, right=right, action="renew", submission=submission, events_of=events_of,
     )  # fmt: skip

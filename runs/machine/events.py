@@ -261,6 +261,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     excluded: dict[str, str] = {}
     quorums: tuple[Quorum, ...] = ()
     not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts, since no list can be kept
+    announce_at: datetime | None = None  #: when its end is announced
 
 
 class PlanApprovedByPolicy(Event, frozen=True, kw_only=True):
@@ -330,6 +331,14 @@ class ApprovalVoided(Event, frozen=True, kw_only=True):
     request: str
     version: int
     causes: tuple[Cause, ...]
+
+
+class ExpiryAnnounced(Event, frozen=True, kw_only=True):
+    """The time for which the request or the approval stands is nearly over; said once."""
+
+    request: str
+    version: int
+    expires_at: datetime
 
 
 class ApprovalExpired(Event, frozen=True, kw_only=True):
@@ -716,6 +725,7 @@ ALL: tuple[type[Event], ...] = (
     ChangesAsked,
     ApprovalTakenBack,
     ApprovalVoided,
+    ExpiryAnnounced,
     ApprovalExpired,
     PlanVoided,
     RevalidationPassed,

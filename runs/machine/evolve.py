@@ -278,7 +278,7 @@ def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -
             conditions_digest=event.conditions_digest, needed=event.needed, right=event.right,
             policy_version=event.policy_version, expires_at=event.expires_at, status=s.RequestStatus.PENDING,
             seq=recorded.seq, at=recorded.at, excluded=event.excluded, quorums=event.quorums,
-            not_by=event.not_by,
+            not_by=event.not_by, announce_at=event.announce_at,
         ),
     )  # fmt: skip
 
@@ -343,6 +343,11 @@ def _voided(draft: Draft, event: e.ApprovalVoided, recorded: e.Recorded) -> None
 def _void_request(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
     if draft.requests and draft.requests[-1].status in s.OPEN_REQUEST:
         _set_request(draft, recorded, s.RequestStatus.VOIDED, causes=causes)
+
+
+@_on(e.ExpiryAnnounced)
+def _expiry_announced(draft: Draft, event: e.ExpiryAnnounced, recorded: e.Recorded) -> None:
+    _set_request(draft, recorded, None, announced_seq=recorded.seq)
 
 
 @_on(e.ApprovalExpired)

@@ -8,6 +8,7 @@ from itertools import compress, islice
 from operator import is_not
 from typing import Any
 
+from runs.machine import expiry
 from runs.machine import state as s
 from runs.machine.canonical import plain
 from runs.machine.safety import came
@@ -26,11 +27,9 @@ def wake_at(state: s.RunState) -> datetime | None:
         case s.State.NEEDS_HUMAN:
             return state.at if _may_end(state) else None
         case s.State.WAITING:
-            return _wait_over_at(state)
+            return _earliest(_wait_over_at(state), expiry.due(state))
         case s.State.WAITING_APPROVAL:
-            request = state.request
-            pending = request is not None and request.status is s.RequestStatus.PENDING
-            return request.expires_at if pending and request else None
+            return expiry.due(state)
         case s.State.UNKNOWN:
             return min((e.next_ask_at or state.at for e in state.open_effects), default=state.at)
         case _:
@@ -41,6 +40,10 @@ def _may_end(state: s.RunState) -> bool:
     """A cancel that waited for an open effect or a child goes on by itself once nothing is open."""
     asked = state.cancel_requested and not state.undoing
     return asked and not state.open_effects and not state.open_children
+
+
+def _earliest(*times: datetime | None) -> datetime | None:
+    return min((at for at in times if at is not None), default=None)
 
 
 def _wait_over_at(state: s.RunState) -> datetime | None:

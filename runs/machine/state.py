@@ -293,6 +293,8 @@ class Request(Part, frozen=True, kw_only=True):
     causes: tuple[Cause, ...] = ()
     closed_seq: int | None = None
     closed_at: datetime | None = None
+    announce_at: datetime | None = None
+    announced_seq: int | None = None
 
 
 class Send(Part, frozen=True, kw_only=True):

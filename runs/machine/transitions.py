@@ -69,6 +69,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.ChildReplaced: SAME,
     e.ChildEnded: SAME,
 }
+_ends: dict[type[e.Event], State | Move] = {e.ExpiryAnnounced: SAME, e.ApprovalExpired: SAME}
 _check: dict[type[e.Event], State | Move] = {
     e.ObservationRecorded: SAME,
     e.AttemptFailed: SAME,
@@ -113,6 +114,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.WAITING_APPROVAL: {
         **_stop,
+        **_ends,
         **_check,
         e.ApprovalGiven: SAME,
         e.PlanApproved: State.APPROVED,
@@ -134,6 +136,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.WAITING: {
         **_stop,
+        **_ends,
         e.ApprovalTakenBack: SAME,
         e.ChildStarted: SAME,
         e.WaitEnded: State.EXECUTING,
@@ -141,6 +144,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.UNKNOWN: {
         **_stop,
+        **_ends,
         e.ApprovalTakenBack: SAME,
         e.EffectQueried: SAME,
         e.OutcomeUnknown: SAME,
@@ -154,6 +158,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.NEEDS_HUMAN: {
         **_stop,
+        **_ends,
         e.ApprovalTakenBack: SAME,
         e.HumanNeeded: SAME,
         e.EffectQueried: SAME,

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.rights import Right
+from approvals.binding import condition_changes
 from runs.machine import state as s
 from runs.machine.events import CancelRequested
 from runs.machine.safety import Action, SafeAction, next_safe_action
@@ -169,7 +170,7 @@ def lost_before(state: s.RunState) -> str:
     last = state.requests[-2] if len(state.requests) > 1 else None
     if last is None:
         return ""
-    if ended := _ended(last):
+    if ended := _ended(state, last):
         return ended
     if not last.causes:
         return ""
@@ -179,16 +180,28 @@ def lost_before(state: s.RunState) -> str:
     return _("The earlier request to approve plan v%(version)d was voided. %(causes)s") % facts
 
 
-def _ended(last: s.Request) -> str:
+def _ended(state: s.RunState, last: s.Request) -> str:
     """That a request was taken back or expired, by whom and when; empty where it ended another way."""
     facts = {"version": last.version, "at": words.moment(last.closed_at or last.expires_at)}
     if last.status is s.RequestStatus.EXPIRED:
-        return _("The earlier request to approve plan v%(version)d expired at %(at)s.") % facts
+        told = _("The earlier request to approve plan v%(version)d expired at %(at)s.") % facts
+        return f"{told} {_since(last, state.requests[-1])}".rstrip()
     if last.status is not s.RequestStatus.TAKEN_BACK:
         return ""
     by = last.decisions[-1]
     text = _("%(name)s took the approval of plan v%(version)d back at %(at)s: “%(reason)s”")
     return text % {**facts, "name": by.name, "reason": by.reason}
+
+
+def _since(before: s.Request, now: s.Request) -> str:
+    """What of all that an approval is bound to differs from when the same plan was asked about before."""
+    if before.version != now.version:
+        return ""
+    changes = [c for c in condition_changes(before.conditions, now.conditions) if c.what != "expires_at"]
+    if not changes:
+        return _("Nothing else that an approval is bound to has changed since.")
+    facts = {"changes": words.joined([words.bound_change(c) for c in changes])}
+    return _("Changed since: %(changes)s.") % facts
 
 
 def changes_sentence(state: s.RunState) -> str:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.rights import Right
 from runs.agents import Agent
 from runs.machine import decide
 from runs.machine import state as s
@@ -18,7 +19,7 @@ from runs.pages import next_action, plans, requests, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks
 from runs.pages.run_page import Reader, heading
 from runs.pages.values import flat
-from runs.pages.who import why_not_decide
+from runs.pages.who import why_not, why_not_decide
 
 Context = dict[str, Any]
 
@@ -43,7 +44,18 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "errors": [],
     }
     body = _to_decide(state, plan, request, reader) if is_open(request) else _over(state, plan)
-    return found | body | _may(state, plan, request, reader)
+    return found | body | _may(state, plan, request, reader) | _renewal(state, plan, request, reader)
+
+
+def _renewal(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:
+    """That the time for deciding is over and nobody was asked again yet, and whether this person may do that."""
+    if request is None or request.status is not s.RequestStatus.EXPIRED or request is not state.request:
+        return {}
+    if state.state is not s.State.WAITING_APPROVAL or plan is not state.plan:
+        return {}
+    mine = Right.OPERATE_RUNS in reader.mine or not why_not_decide(request, reader.person, reader.holders)
+    why = "" if mine else why_not(reader.person, Right.OPERATE_RUNS, reader.holders[Right.OPERATE_RUNS])
+    return {"expired_at": request.expires_at, "may_renew": mine, "renew_why_not": why}
 
 
 def _take_back_url(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> str:
@@ -64,7 +76,6 @@ def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None
     return {
         "reviewer": {"sentence": _reviewer(request, reader)},
         "expires_at": request.expires_at,
-        "expired": reader.now >= request.expires_at,
         "summary": summary(state, plan, mine=mine),
         "changes": [change(state, plan, step) for step in covered(state, plan)],
         "left_out": left_out(state, plan),
@@ -76,7 +87,7 @@ def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None
 def _over(state: s.RunState, plan: s.PlanVersion) -> Context:
     """The plan as it was decided about: every step, and nothing that speaks of a decision to come."""
     changes = [change(state, plan, step) | {"key_note": ""} for step in plan.plan.steps]
-    return {"closed": True, "expired": False, "changes": changes, "left_out": []}
+    return {"closed": True, "changes": changes, "left_out": []}
 
 
 def latest_request(state: s.RunState, plan: s.PlanVersion) -> s.Request | None:

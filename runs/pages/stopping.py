@@ -200,19 +200,10 @@ def renew(run: Run, state: s.RunState, reader: Reader) -> Context:
         "why": [next_action.why_not_open(state), next_action.changes_sentence(state)] if waits else [],
         "choices": [],
         "single": waits,
-        "nothing": "" if waits else _not_now(state, reader),
+        "nothing": "" if waits else _("No approval of this run’s plan can be asked for now."),
         "subject": subject(state),
         "commit": _("Ask for approval again"),
         **may("may_decide", Right.OPERATE_RUNS, reader),
         "values": {},
         "errors": [],
     }
-
-
-def _not_now(state: s.RunState, reader: Reader) -> str:
-    """Why nobody can be asked now."""
-    request = state.request
-    if request and request.status is s.RequestStatus.PENDING and request.expires_at <= reader.now:
-        at = {"at": words.clock(request.expires_at)}
-        return _("The request expired at %(at)s. A worker notes that first: open this page again then.") % at
-    return _("No approval of this run’s plan can be asked for now.")

@@ -152,6 +152,14 @@ def _voided(event: e.ApprovalVoided) -> str:
     return _("voided the approval of plan v%(version)d. %(causes)s") % facts
 
 
+@_says(e.ExpiryAnnounced)
+def _expiry_announced(event: e.ExpiryAnnounced) -> str:
+    facts = {"version": event.version, "at": words.moment(event.expires_at)}
+    return (
+        _("announced that the time for approving plan v%(version)d, or acting on it, ends at %(at)s.") % facts
+    )
+
+
 @_says(e.ApprovalExpired)
 def _expired(event: e.ApprovalExpired) -> str:
     return _("noted that the time for approving plan v%(version)d is over. Nothing was sent.") % {

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.rights import Right
+from approvals.binding import Change
 from runs.machine.events import Cause, Check, Reason
 from runs.machine.state import Effect, RequestStatus
 
@@ -337,6 +338,12 @@ def binding(path: str) -> str:
     name, _bracket, index = name.partition("[")
     words = str(_BINDING.get(name, name))
     return f"{words} {rest or index.rstrip(']')}".strip()
+
+
+def bound_change(change: Change) -> str:
+    """One value that an approval is bound to and that changed, from what to what."""
+    facts = {"what": binding(change.what), "was": change.before or "–", "now": change.after or "–"}
+    return _("%(what)s %(was)s → %(now)s") % facts
 
 
 def shown_state(state: str, reasons: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from runs.access import RunNotFound, run_for, visible_runs
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
 from runs.machine import events as e
+from runs.machine import expiry
 from runs.machine import state as s
 from runs.machine.evolve import reduce
 from runs.models import Run
@@ -43,7 +44,8 @@ def opened_run(person: User, run: Run) -> Opened:
     recorded = tuple(log(run.pk))
     holders = holders_of(who.ACTING, run)
     reader = run_page.Reader(person=person, holders=holders, now=database_now())
-    return Opened(run=run, log=recorded, state=reduce(recorded), reader=reader)
+    state = expiry.as_of(reduce(recorded), reader.now)
+    return Opened(run=run, log=recorded, state=state, reader=reader)
 
 
 def predecessor(person: User, run: Run) -> Context | None:

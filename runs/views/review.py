@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -19,7 +19,7 @@ from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.pages import plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
-from runs.views.again import phrase_errors
+from runs.views.again import phrase_errors, typed_again
 from runs.views.frame import (
     Context,
     console_page,
@@ -49,6 +49,8 @@ def review(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return _page(request, page, plan, {"values": kept_texts(request)})
+    if "renew" in request.POST:
+        return _renew(request, page, plan)
     tried = Tried(
         run=page.run,
         action=f"decide {request.POST.get('decision', '')}".strip(),
@@ -76,6 +78,28 @@ def _page(
         "runs/review.html",
         {**frame, **context, "submission": new_submission(), **more},
         status=status,
+    )
+
+
+def _renew(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:
+    """Ask anew where the time was over, and show the page again at once: what was typed stays in it."""
+    tried = Tried(
+        run=page.run, action="renew", subject=actions.subject_of(page.run.pk, plan.version),
+        seen=request.POST.get("digest", ""), reason=request.POST.get("reason", ""),
+    )  # fmt: skip
+
+    def act() -> HttpResponse:
+        submission = submission_of(request)
+        if submission is None:
+            raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+        actions.renew_request(
+            person=person_of(request), run_id=page.run.pk, request=uuid4(), submission=submission
+        )
+        values = typed_again(request, "reason")
+        return _page(request, opened(person_of(request), page.run.pk), plan, {"values": values})
+
+    return attempt(
+        request, tried, act, lambda error, status: _again(request, page.run.pk, plan.version, error, status)
     )
 
 
@@ -134,12 +158,9 @@ def _again(request: HttpRequest, run_id: str, version: int, error: Refusal, stat
         errors = error.errors if isinstance(error, FormWrong) else [_error(error)]
         return _page(request, page, plan, {"values": values, "errors": errors}, status=status)
     kept = {**values, "decision": "", "phrase": ""}
-    more = {
-        "values": kept,
-        "conflict": _conflict(request, page, plan, error),
-        "decided": "",
-        "may_decide": True,
-    }
+    more: Context = {"values": kept, "conflict": _conflict(request, page, plan, error)}
+    if not isinstance(error, ExpiredError):  # that is asked anew beside what was typed
+        more |= {"decided": "", "may_decide": True}
     return _page(request, page, plan, more, status=409)
 
 

@@ -40,6 +40,7 @@ _ALL: tuple[e.Event, ...] = (
     e.ApprovalRequested(
         request="r", version=1, digest=_digest, conditions=e.raw("{}"), conditions_digest="d", needed=2,
         right="approve_plans", policy_version="1", expires_at=T0, excluded={"p": "principal"},
+        announce_at=T0,
     ),
     e.PlanApprovedByPolicy(version=1, digest=_digest, policy_version="1"),
     e.ApprovalGiven(request="r", version=1, digest=_digest, person="p", submission="s", reason="yes"),
@@ -48,6 +49,7 @@ _ALL: tuple[e.Event, ...] = (
     e.ChangesAsked(request="r", version=1, digest=_digest, person="p", submission="s", reason="less"),
     e.ApprovalTakenBack(request="r", version=1, digest=_digest, person="p", submission="s", reason="wrong order"),
     e.ApprovalVoided(request="r", version=1, causes=_causes),
+    e.ExpiryAnnounced(request="r", version=1, expires_at=T0),
     e.ApprovalExpired(request="r", version=1),
     e.PlanVoided(version=1, causes=_causes),
     e.RevalidationPassed(checks=CHECKS),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.machine import decide, projection
+from runs.machine import decide, expiry, projection
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.evolve import HANDLERS, evolve, reduce
@@ -254,9 +254,24 @@ def test_a_worker_looks_again_where_a_worker_moves_the_run(state: s.State) -> No
     assert (projection.wake_at(LIVES[state]().state) is not None) is WAKES[state]
 
 
-def test_a_wait_for_approval_wakes_when_the_request_ends() -> None:
+def test_a_wait_for_approval_wakes_before_the_request_ends_and_when_it_does() -> None:
     life = waiting()
-    assert projection.wake_at(life.state) == life.at + timedelta(hours=1)
+    ends = life.at + timedelta(hours=1)
+    assert projection.wake_at(life.state) == ends - timedelta(minutes=15)
+    life.after(timedelta(minutes=45)).take(*expiry.recorded(life.state, life.at))
+    assert projection.wake_at(life.state) == ends
+    assert next_safe_action(life.state).action is Action.REVIEW
+    assert next_safe_action(expiry.as_of(life.state, ends)).action is Action.RENEW
+    assert expiry.as_of(life.state, ends - timedelta(seconds=1)) is life.state
+
+
+def test_what_asked_before_ends_were_announced_wakes_at_its_end_alone() -> None:
+    """The rows of a run from an earlier release stay what its log amounts to."""
+    life = waiting()
+    old = msgspec.structs.replace(life.state.requests[-1], announce_at=None)
+    state = msgspec.structs.replace(life.state, requests=(old,))
+    assert projection.wake_at(state) == old.expires_at
+    assert expiry.recorded(state, old.expires_at - timedelta(seconds=1)) == ()
 
 
 def test_a_cancel_that_waited_for_an_effect_goes_on_although_other_reasons_are_left() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runs.machine import decide
+from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.revalidate import ORDER, Fresh, Person, failed, report
@@ -226,9 +226,14 @@ def test_of_two_failures_the_earlier_in_the_order_decides(first: str, second: st
     assert {first, second} <= set(names)
 
 
-def test_a_pending_request_expires_at_its_moment() -> None:
+def test_a_pending_request_is_announced_to_end_once_and_expires_at_its_moment() -> None:
     life = waiting()
     until = life.state.requests[-1].expires_at
-    assert decide.expired(life.state, until - timedelta(microseconds=1)) == ()
-    assert [type(x) for x in decide.expired(life.state, until)] == [e.ApprovalExpired]
+    soon = until - timedelta(minutes=15)
+    assert expiry.recorded(life.state, soon - timedelta(microseconds=1)) == ()
+    assert [type(x) for x in expiry.recorded(life.state, until)] == [e.ApprovalExpired]
+    life.after(soon - life.at).take(*expiry.recorded(life.state, soon))
+    assert life.state.requests[-1].announced_seq == life.state.seq
+    assert expiry.recorded(life.state, until - timedelta(microseconds=1)) == ()
+    assert [type(x) for x in expiry.recorded(life.state, until)] == [e.ApprovalExpired]
     assert PRINCIPAL.lost == ""

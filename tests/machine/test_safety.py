@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from runs.machine import decide
+from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical
@@ -358,7 +358,7 @@ def test_a_cancel_that_nothing_holds_up_any_more_is_the_workers() -> None:
 
 def test_an_expired_request_is_renewed() -> None:
     life = waiting().after(timedelta(hours=1))
-    life.take(*decide.expired(life.state, life.at))
+    life.take(*expiry.recorded(life.state, life.at))
     assert next_safe_action(life.state).action is Action.RENEW
 
 

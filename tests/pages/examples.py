@@ -358,7 +358,6 @@ REVIEW: Final[dict[str, Any]] = {
     },
     "reviewer": {"sentence": "You are Kim, approver for refunds. You did not write this plan or its goal."},
     "expires_at": NOW + timedelta(minutes=8, seconds=12),
-    "expired": False,
     "summary": "If you approve, the agent will be allowed to make exactly these 2 changes. 1 of them cannot be undone.",
     "changes": [
         {
@@ -1084,7 +1083,19 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         "runs/review.html",
         {**REVIEW, "conflict": CONFLICT, "values": {"reason": "The amount fits the order."}},
     ),
-    "review-expired": ("runs/review.html", {**REVIEW, "expired": True, "expires_at": ago(2)}),
+    "review-expired": (
+        "runs/review.html",
+        {
+            **REVIEW,
+            "closed": True,
+            "expires_at": None,
+            "expired_at": ago(2),
+            "may_renew": True,
+            "decided_title": "This plan cannot be decided any more",
+            "decided": "The time for approving it is over.",
+            "values": {"reason": "The amount fits the order."},
+        },
+    ),
     "review-not-you": (
         "runs/review.html",
         {**REVIEW, "may_decide": False, "why_not": "You revised the goal.", "who_can": "Can: Kim, Mia."},

@@ -25,7 +25,7 @@ def assert_over(page: Node, *said: str) -> None:
     assert all(words in page.part("decided").text for words in said)
     assert text.index("This plan cannot be decided any more") < text.index("What this plan contains")
     assert len(page.part("exec-list").all("article")) == 2
-    assert not page.one("main").all("form")
+    assert not page.one("main").all(data_testid="decision-form")
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,13 @@ _CHECKS: Final = (
 #: stop for a person.
 FOLLOWS: Final[dict[Action, tuple[type[e.Event], ...]]] = {
     Action.RUN: (
-        *_CHECKS, e.ProposalRefused, e.PlanProposed, e.ApprovalExpired, e.WaitEnded, e.WaitBegan,
+        *_CHECKS, e.ProposalRefused, e.PlanProposed, e.ApprovalExpired, e.ExpiryAnnounced, e.WaitEnded, e.WaitBegan,
     ),
     Action.ASK: (e.EffectQueried,),
     Action.RESEND: (e.EffectSent,),
-    Action.REVIEW: (e.ApprovalExpired, e.CancelBegan),
+    Action.REVIEW: (e.ApprovalExpired, e.ExpiryAnnounced, e.CancelBegan),
     Action.SETTLE: (e.OutcomeUnknown, e.EffectUnsent),
-    Action.WAIT: (e.WaitEnded, e.CancelBegan),
+    Action.WAIT: (e.WaitEnded, e.CancelBegan, e.ApprovalExpired, e.ExpiryAnnounced),
     Action.UNDO: _CHECKS,
     Action.FINISH_CANCEL: (e.CancelBegan, e.RunCancelled, e.PlanProposed),
 }  # fmt: skip

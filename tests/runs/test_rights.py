@@ -14,13 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Membership, Tenant, User
 from accounts.rights import Right, grant_right, may, withdraw_right
 from approvals.outcomes import NotAllowedError, Recorded
-from approvals.queries import awaiting
 from runs import actions
 from runs.access import NotPermitted, RunNotFound, permitted, run_for, visible_runs
 from runs.clock import database_now
 from runs.machine.transitions import Decision
 from runs.models import Agent, Run, Submission
-from runs.queries import holders_of
+from runs.queries import actionable, annotated, holders_of
 from tests.outside import World
 from tests.people import House, advance, assert_replays
 
@@ -45,7 +44,7 @@ def test_who_may_approve_one_run_sees_and_approves_that_one(
     run, other = house.waiting("2000"), house.waiting("2001")
     _give(newcomer, APPROVE, run)
     assert list(visible_runs(newcomer)) == [run] and run_for(newcomer, run.pk, APPROVE) == run
-    assert [r.subject for r in awaiting(person=newcomer, now=database_now())] == [f"{run.pk}:1"]
+    assert list(annotated(newcomer, database_now()).filter(actionable(newcomer))) == [run]
     with pytest.raises(RunNotFound):
         run_for(newcomer, other.pk)
     assert newcomer in holders_of([APPROVE], run)[APPROVE] and not may(newcomer, APPROVE, house.agent)

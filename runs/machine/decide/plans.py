@@ -11,6 +11,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.decide.common import FAILURES_BEFORE_HUMAN, READS_IN_A_ROW, Events, human
+from runs.machine.expiry import announced_from
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +95,7 @@ def requested(
         conditions_digest=digest("conditions", text), needed=requirement.needed, right=requirement.right,
         policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
         quorums=requirement.quorums, not_by=requirement.not_by,
+        announce_at=announced_from(now, expires_at),
     )  # fmt: skip
 
 
@@ -170,11 +172,3 @@ def policy_changed(state: s.RunState, policy_version: str) -> Events:
         return ()
     cause = e.Cause(what="policy", subject="", was=plan.plan.policy_version, now=policy_version)
     return (e.PlanVoided(version=plan.version, causes=(cause,)),)
-
-
-def expired(state: s.RunState, now: datetime) -> Events:
-    """A pending request whose time is over."""
-    request = state.request
-    if request is None or request.status is not s.RequestStatus.PENDING or now < request.expires_at:
-        return ()
-    return (e.ApprovalExpired(request=request.id, version=request.version),)
