@@ -50,6 +50,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "go_on": (gettext_lazy("Let a run go on"), e.RunResumed.__name__, "resume"),
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
+    "goal": (gettext_lazy("Revise the goal"), e.GoalRevised.__name__, "revise goal"),
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
     "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
     "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),

@@ -65,6 +65,9 @@ def _move(held: Held) -> bool:
     if state.cancel_requested and decide.begin_cancel(state):
         held.decide(lambda state, now: decide.begin_cancel(state))
         return True
+    if decide.leave_goal(state):
+        held.decide(lambda state, now: decide.leave_goal(state))
+        return True
     if state.retry_at and state.retry_at > held.clock.now():
         return False
     return _by_state(held)
@@ -372,7 +375,13 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
     Only where the loop would come to that send with nothing in between; each other case takes the loop.
     """
     ready = state.state is s.State.EXECUTING and held.validated(state)
-    stops = state.cancel_requested or state.retry_at or state.open_effects or state.approval_over
+    stops = (
+        state.cancel_requested
+        or state.retry_at
+        or state.open_effects
+        or state.approval_over
+        or state.outdated
+    )
     sends = state.remaining and state.remaining[0].wait is None
     return _sending(held, state) if ready and sends and not stops else None
 

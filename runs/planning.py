@@ -279,7 +279,7 @@ def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy
         policy.Party.PRINCIPAL: (state.identity.principal,),
         policy.Party.CREATOR: (state.identity.creator,),
         policy.Party.PLAN_AUTHOR: _authors(state, plan),
-        policy.Party.GOAL_REVISER: _persons(goal.author for goal in state.goals if goal.version > 1),
+        policy.Party.GOAL_REVISER: [state.goal_reviser] if state.goal_reviser else [],
         policy.Party.CONSTRAINT_REVOKER: (),  # no constraint can be revoked yet
     }
     return {person: party.value for party in sorted(parties) for person in people.get(party, ())}

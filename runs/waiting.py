@@ -13,6 +13,7 @@ from django.utils.text import Truncator
 from accounts.models import User
 from accounts.rights import Right, may
 from runs import agents
+from runs.limits import LONGEST_GOAL
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, plain
 from runs.machine.waits import DEEPEST, PlanChild, PlanWait, WaitKind
@@ -20,7 +21,6 @@ from runs.models import Agent
 
 SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_.:-]{0,99}")
 MOST_CHILDREN = 100
-LONGEST_GOAL = 2000
 LONGEST_WAIT = timedelta(days=3650)
 
 Waiting = agents.Timer | agents.Signal | agents.Children

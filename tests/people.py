@@ -14,6 +14,7 @@ from approvals.outcomes import Outcome
 from runs import actions, engine
 from runs.clock import database_now
 from runs.ledger import load
+from runs.machine.decide import goal_impact
 from runs.machine.state import RunState
 from runs.machine.transitions import Decision
 from runs.models import Agent, Run
@@ -21,7 +22,7 @@ from runs.rereduction import differences
 
 OPERATOR = (
     Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
-    Right.RESTART_RUNS, Right.SEE_VALUES,
+    Right.RESTART_RUNS, Right.SEE_VALUES, Right.REVISE_GOALS,
 )  # fmt: skip
 APPROVER = (Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.SEE_VALUES)
 PASSWORD = "correct horse"
@@ -84,6 +85,22 @@ class House:
         actions.cancel_run(
             person=self.operator, run_id=run.pk, note="not needed", undo=undo, submission=uuid4()
         )
+        return assert_replays(run)
+
+    def revise(
+        self,
+        run: Run,
+        text: str = "Pay half of it",
+        *,
+        by: User | None = None,
+        reason: str = "it was too much",
+    ) -> RunState:
+        """The operator, or another person, gives the run another goal."""
+        state = load(run.pk)
+        actions.revise_goal(
+            person=by or self.operator, run_id=run.pk, text=text, reason=reason, expected=state.goal.version,
+            impact=goal_impact(state).digest, submission=uuid4(),
+        )  # fmt: skip
         return assert_replays(run)
 
     def choose(self, run: Run, decision: Decision, note: str = "go on") -> RunState:

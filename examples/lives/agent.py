@@ -293,7 +293,7 @@ LIVES = Agent(
                 name="a careful payment",
                 applies=lambda step: step.arguments.get("mood") == Mood.CAREFUL,
                 stands_for=timedelta(minutes=15),
-                not_by=frozenset({Party.PRINCIPAL, Party.CREATOR}),
+                not_by=frozenset({Party.PRINCIPAL, Party.CREATOR, Party.GOAL_REVISER}),
             ),
         ),
     ),

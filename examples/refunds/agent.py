@@ -29,7 +29,7 @@ POLICY = RulePolicy(
         ApprovalRule(
             name="refund from 100 EUR up",
             applies=needs_approval,
-            not_by=frozenset({Party.PRINCIPAL, Party.CREATOR}),
+            not_by=frozenset({Party.PRINCIPAL, Party.CREATOR, Party.GOAL_REVISER}),
         ),
     ),
 )

@@ -11,6 +11,7 @@ from runs.actions.expiring import overdue_runs, record_expiry
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
+from runs.actions.goals import GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
 from runs.actions.rereducing import rereduce_run
@@ -35,6 +36,8 @@ __all__ = [
     "AlreadyHere",
     "AlreadyStarted",
     "Done",
+    "GoalRefused",
+    "ImpactMoved",
     "MoveRefused",
     "Moved",
     "NoPlanToDecide",
@@ -55,10 +58,12 @@ __all__ = [
     "person_actor",
     "record_answer",
     "record_expiry",
+    "refuse_words",
     "renew_request",
     "repeated",
     "rereduce_run",
     "restart_run",
+    "revise_goal",
     "right_to_find",
     "settle_contradiction",
     "signal_run",

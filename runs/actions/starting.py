@@ -13,6 +13,7 @@ from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right
 from runs import agents, sources, versions
+from runs.actions import goals
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.writing import write
 from runs.clock import database_now
@@ -139,6 +140,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
+        goal_taken=goals.taken(closed),
         parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,
         signals=tuple(
             e.SignalKept(id=x.id, name=x.name, payload=e.raw(x.payload), by=x.by, at=x.at) for x in closed.signals

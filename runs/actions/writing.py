@@ -52,7 +52,7 @@ def write(
 #: Events that move rows of other tables or other runs.
 _TOUCHES_OTHERS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
-    e.RunRestarted, e.RunSucceeded, e.RunCancelled, e.PlanCarriedOut, e.ChildStarted, e.VersionMoved,
+    e.RunRestarted, e.RunSucceeded, e.RunCancelled, e.PlanCarriedOut, e.ChildStarted, e.VersionMoved, e.GoalRevised,
 )  # fmt: skip
 
 

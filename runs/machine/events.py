@@ -152,6 +152,16 @@ class SignalKept(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class GoalTaken(msgspec.Struct, frozen=True, kw_only=True):
+    """The revision, in an earlier run of the lineage, that a successor's goal is: who wrote it, when and why."""
+
+    run: str
+    version: int
+    author: Actor
+    at: datetime
+    reason: str
+
+
 class RunStarted(Event, frozen=True, kw_only=True):
     """A person or a program started the run."""
 
@@ -183,6 +193,8 @@ class RunStarted(Event, frozen=True, kw_only=True):
     depth: int = 0  #: how many runs stand above it
     signals: tuple[SignalKept, ...] = ()
     history_lost: bool = False  #: the run that it comes from may have done more than is recorded
+    #: A successor's goal that was written while an earlier run pursued it.
+    goal_taken: GoalTaken | None = None
 
 
 class RunTakenIn(Event, frozen=True, kw_only=True):
@@ -601,6 +613,18 @@ class VersionMoved(Event, frozen=True, kw_only=True):
     voids: tuple[Cause, ...] = ()
 
 
+class GoalRevised(Event, frozen=True, kw_only=True):
+    """A person gave the run another goal; `version` counts from the original, 1, which stays as it was.
+
+    The request or approval for the goal before ends here, and so does its plan, unless something is in flight, unknown
+    or going on in a child: then the plan ends once that is settled.
+    """
+
+    version: int
+    text: str
+    reason: str
+
+
 class ReplanOrdered(Event, frozen=True, kw_only=True):
     """A person decided that the planner makes another plan; `note` reaches it."""
 
@@ -751,6 +775,7 @@ ALL: tuple[type[Event], ...] = (
     HumanNeeded,
     RunResumed,
     VersionMoved,
+    GoalRevised,
     ReplanOrdered,
     PlanCarriedOut,
     WaitBegan,

@@ -205,7 +205,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         depth=event.depth, code=event.code,
     )  # fmt: skip
     draft.signals = evolving.signals_kept(event, recorded)
-    draft.goals = (s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason=""),)
+    draft.goals = (evolving.first_goal(event, recorded),)
     draft.constraints = tuple(
         s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
         for n, term in enumerate(event.constraints, 1)
@@ -358,13 +358,14 @@ def _expired(draft: Draft, event: e.ApprovalExpired, recorded: e.Recorded) -> No
 @_on(e.PlanVoided)
 def _plan_voided(draft: Draft, event: e.PlanVoided, recorded: e.Recorded) -> None:
     _void_plan(draft, recorded, event.causes)
-    draft.replans += 1
+    if not evolving.for_goal(event.causes):
+        draft.replans += 1
 
 
 def _void_plan(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
-    """The plan version ends, and with it the request or approval that rests on it."""
+    """The plan version ends, and with it the request or approval that rests on it. A revised goal stays its cause."""
     _void_request(draft, recorded, causes)
-    if draft.plans:
+    if draft.plans and not evolving.for_goal(draft.plans[-1].voided):
         draft.plans = (*draft.plans[:-1], replace(draft.plans[-1], voided=causes, voided_seq=recorded.seq))
 
 
@@ -596,6 +597,15 @@ def _version_moved(draft: Draft, event: e.VersionMoved, recorded: e.Recorded) ->
     draft.retry_at, draft.failures, draft.replans = None, 0, 0
     if event.voids:
         _void_plan(draft, recorded, event.voids)
+
+
+@_on(e.GoalRevised)
+def _goal_revised(draft: Draft, event: e.GoalRevised, recorded: e.Recorded) -> None:
+    """The approval ends at once; the plan too, unless it is being carried out: then at the safe point."""
+    causes = evolving.goal_revised(draft, event, recorded)
+    _void_request(draft, recorded, causes)
+    if evolving.may_replan(draft):
+        _void_plan(draft, recorded, causes)
 
 
 @_on(e.ReplanOrdered)

@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.transitions import ANSWERED_BY_GOAL
 from runs.machine.waits import Child, Signal, Wait, WaitKind, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runs.machine.evolve import Draft
+
+
+#: The cause with which a revised goal ends a plan, as the check of that name does.
+GOAL: Final = "goal"
+
+
+def first_goal(event: e.RunStarted, recorded: e.Recorded) -> s.Goal:
+    """The original; that of a successor may be a revision, which has its own author."""
+    taken = event.goal_taken
+    if taken is None:
+        return s.Goal(version=1, text=event.goal, author=recorded.actor, at=recorded.at, reason="")
+    return s.Goal(
+        version=1, text=event.goal, author=taken.author, at=taken.at, reason=taken.reason, taken=taken
+    )
+
+
+def goal_revised(draft: Draft, event: e.GoalRevised, recorded: e.Recorded) -> tuple[e.Cause, ...]:
+    """The goal from now on, with which the planner begins anew; the cause that ends what was made for the last one."""
+    was = draft.goals[-1].version
+    draft.goals += (
+        s.Goal(
+            version=event.version, text=event.text, author=recorded.actor, at=recorded.at, reason=event.reason
+        ),
+    )
+    draft.reasons = tuple(r for r in draft.reasons if r.code not in ANSWERED_BY_GOAL)
+    draft.retry_at, draft.failures, draft.replans, draft.reads, draft.blocked = None, 0, 0, 0, None
+    return (e.Cause(what=GOAL, subject="", was=str(was), now=str(event.version)),)
+
+
+def for_goal(causes: tuple[e.Cause, ...]) -> bool:
+    """Whether it was a revised goal that ended a plan."""
+    return any(cause.what == GOAL for cause in causes)
+
+
+def may_replan(draft: Draft) -> bool:
+    """Whether a plan can end here: one is in force, and nothing that it began is open."""
+    if not draft.plans or draft.plans[-1].voided_seq is not None:
+        return False
+    if (draft.before or draft.state) is s.State.PLANNING:
+        return False  # it was carried out
+    doubt = any(x.status in s.OPEN_EFFECT for x in draft.effects.values())
+    return not doubt and not any(child.open for child in draft.children.values())
 
 
 def wait_began(draft: Draft, event: e.WaitBegan, recorded: e.Recorded) -> None:

@@ -271,6 +271,10 @@ def decisions_of(state: s.RunState) -> tuple[Decision, ...]:
         state.reasons, open_effects=bool(state.open_effects), open_children=bool(state.open_children),
         undoing=state.undoing, contradicted=bool(state.contradicted),
     )  # fmt: skip
+    if not state.undoing and (state.outdated or (state.plan and state.plan.voided_seq is not None)):
+        allowed = tuple(
+            d for d in allowed if d is not Decision.RETRY
+        )  # of a plan that ended nothing is retried
     return tuple(d for d in allowed if d not in NOT_WHILE_OPEN) if state.open_effects else allowed
 
 

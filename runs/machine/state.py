@@ -13,8 +13,10 @@ from enum import StrEnum
 from runs.machine.canonical import parse, round_suffix
 from runs.machine.events import (
     Actor,
+    ActorKind,
     Cause,
     Check,
+    GoalTaken,
     Inherited,
     MatchFound,
     Quorum,
@@ -119,13 +121,22 @@ class Identity(Part, frozen=True, kw_only=True):
 
 
 class Goal(Part, frozen=True, kw_only=True):
-    """One version of the goal; version 1 is the original."""
+    """One version of the goal; version 1 is the original.
+
+    `taken`: a successor began with a goal that was revised before. Its author, time and reason are of that revision.
+    """
 
     version: int
     text: str
     author: Actor
     at: datetime
     reason: str
+    taken: GoalTaken | None = None
+
+    @property
+    def revised(self) -> bool:
+        """A person wrote it in place of another one, here or in an earlier run of the lineage."""
+        return self.version > 1 or self.taken is not None
 
 
 class Constraint(Part, frozen=True, kw_only=True):
@@ -522,6 +533,20 @@ class RunState(Part, frozen=True, kw_only=True):
     def goal(self) -> Goal:
         """The committed goal."""
         return self.goals[-1]
+
+    @property
+    def goal_reviser(self) -> str:
+        """The person who wrote the committed goal in place of another; empty where it is an original."""
+        goal = self.goal
+        return goal.author.id if goal.revised and goal.author.kind is ActorKind.PERSON else ""
+
+    @property
+    def outdated(self) -> bool:
+        """The plan in force is for an earlier goal: nothing more is sent on it, and it ends at the next safe point."""
+        plan, at = self.plan, self.before or self.state
+        if plan is None or plan.voided_seq is not None or self.undoing or at is State.PLANNING:
+            return False
+        return plan.plan.goal_version != self.goal.version
 
     @property
     def plan(self) -> PlanVersion | None:

@@ -110,6 +110,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.PlanProposed: SAME,
         e.ApprovalRequested: State.WAITING_APPROVAL,
         e.PlanApprovedByPolicy: State.APPROVED,
+        e.GoalRevised: SAME,
         e.CancelBegan: State.CANCELLING,
     },
     State.WAITING_APPROVAL: {
@@ -122,12 +123,14 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunRestarted: State.RESTARTED,
         e.ChangesAsked: State.PLANNING,
         e.VersionMoved: REBOUND,
+        e.GoalRevised: REBOUND,
     },
-    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD},
+    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD, e.GoalRevised: REBOUND},
     State.EXECUTING: {
         **_stop,
         **_check,
         **_send,
+        e.GoalRevised: REBOUND,
         e.ChildStarted: SAME,
         e.WaitBegan: State.WAITING,
         e.WaitEnded: SAME,
@@ -140,12 +143,15 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.ApprovalTakenBack: SAME,
         e.ChildStarted: SAME,
         e.WaitEnded: State.EXECUTING,
+        e.GoalRevised: REBOUND,
+        e.PlanVoided: REPLANS,
         e.CancelBegan: State.CANCELLING,
     },
     State.UNKNOWN: {
         **_stop,
         **_ends,
         e.ApprovalTakenBack: SAME,
+        e.GoalRevised: SAME,
         e.EffectQueried: SAME,
         e.OutcomeUnknown: SAME,
         e.EffectSent: SAME,
@@ -172,6 +178,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
         e.VersionMoved: REBOUND,
+        e.GoalRevised: REBOUND,
         e.ReplanOrdered: REPLANS,
         e.CancelBegan: State.CANCELLING,
         e.RunCancelled: State.CANCELLED,
@@ -214,6 +221,10 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "child_stopped": (Decision.RETRY, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "compensation_failed": (Decision.RETRY, Decision.RESTART, Decision.CANCEL),
 }
+
+#: What a revised goal is an answer to: the plan that was rejected, what the planner found no plan for, what it asked.
+#: Every other reason is about the world, which a goal does not change.
+ANSWERED_BY_GOAL: Final = frozenset({"plan_rejected", "planner_refused", "asked"})
 
 
 def target(state: State | None, event: type[e.Event]) -> State | Move:

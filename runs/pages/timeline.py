@@ -367,6 +367,12 @@ def _version_moved(event: e.VersionMoved) -> str:
     return _quoted(text % {"was": event.was, "now": event.now, "causes": causes}, event.note)
 
 
+@_says(e.GoalRevised)
+def _goal_revised(event: e.GoalRevised) -> str:
+    facts = {"was": event.version - 1, "version": event.version, "goal": event.text}
+    return _quoted(_("revised the goal from v%(was)d to v%(version)d: “%(goal)s”") % facts, event.reason)
+
+
 @_says(e.ReplanOrdered)
 def _replan(event: e.ReplanOrdered) -> str:
     return _quoted(_("decided that the agent makes another plan."), event.note)

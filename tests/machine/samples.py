@@ -29,6 +29,9 @@ _ALL: tuple[e.Event, ...] = (
         input=e.raw('{"n":0.1}'), creator="p", principal="p", lineage="run_A", start_key="k",
         constraints=(e.Term(text="x", source_kind="policy", source_ref="r", source_version="1"),), deadline=T0,
         keys={"bank pay:7": "0" * 64}, code={"policy": "1", "tool:pay": "c"},
+        goal_taken=e.GoalTaken(
+            run="run_0", version=2, author=e.Actor(e.ActorKind.PERSON, "p", "Kim"), at=T0, reason="less"
+        ),
     ),
     e.ObservationRecorded(
         tool="look_up", arguments=e.raw("{}"), value=e.raw("[1]"), resource="order:7", version="v1", observed_at=T0,
@@ -94,6 +97,7 @@ _ALL: tuple[e.Event, ...] = (
     e.HumanNeeded(reasons=(e.Reason(code="tool_failed", subject="E-1", evidence="no"),)),
     e.RunResumed(decision="retry", note="", raised=("pay:7",)),
     e.VersionMoved(was="1", now="2", code={"policy": "2", "tool:pay": "d"}, note="1 is gone", voids=_causes),
+    e.GoalRevised(version=2, text="Pay order 7, 至多 50.00", reason="the order was cut"),
     e.ReplanOrdered(note="smaller"),
     e.CancelRequested(note="not needed", undo=True),
     e.EffectCompensated(effect=1, by_run="run_B", by_effect=2),

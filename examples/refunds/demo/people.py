@@ -32,7 +32,7 @@ OPERATOR = DemoPerson(
     role="operator",
     rights=(
         Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
-        Right.ATTEST_EFFECTS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES,
+        Right.ATTEST_EFFECTS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.REVISE_GOALS,
     ),
 )  # fmt: skip
 APPROVER = DemoPerson(
@@ -45,7 +45,7 @@ SECOND = DemoPerson(
     username="mei",
     name="林梅 Mei Lin",
     role="approver",
-    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.SEE_VALUES),
+    rights=(Right.VIEW_RUNS, Right.APPROVE_PLANS, Right.SEE_VALUES, Right.REVISE_GOALS),
 )
 VIEWER = DemoPerson(username="viktor", name="Viktor Blum", role="viewer", rights=(Right.VIEW_RUNS,))
 PEOPLE = (OPERATOR, APPROVER, SECOND, VIEWER)

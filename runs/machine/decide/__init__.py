@@ -14,6 +14,15 @@ from runs.machine.decide.common import (
 )
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
 from runs.machine.decide.findings import done_again, findings, findings_needed, found, inherited_lost
+from runs.machine.decide.goals import (
+    GoalImpact,
+    GoalMoved,
+    GoalUnchanged,
+    cannot_revise,
+    goal_impact,
+    leave_goal,
+    revised,
+)
 from runs.machine.decide.held import Holder, occupied
 from runs.machine.decide.people import (
     ConclusionRefused,
@@ -63,6 +72,9 @@ __all__ = [
     "REPLANS_IN_A_ROW",
     "ConclusionRefused",
     "Events",
+    "GoalImpact",
+    "GoalMoved",
+    "GoalUnchanged",
     "Holder",
     "Requirement",
     "ambiguous",
@@ -76,6 +88,7 @@ __all__ = [
     "begin_wait",
     "cancel",
     "cannot_move",
+    "cannot_revise",
     "causes",
     "child_moved",
     "compensated",
@@ -96,6 +109,7 @@ __all__ = [
     "finished",
     "found",
     "found_open",
+    "goal_impact",
     "history",
     "human",
     "inherited_lost",
@@ -104,6 +118,7 @@ __all__ = [
     "key_of",
     "keys_to_go_on",
     "latest_children",
+    "leave_goal",
     "moved",
     "next_send",
     "not_compensated",
@@ -119,6 +134,7 @@ __all__ = [
     "resend_unknown",
     "restarted",
     "revalidated",
+    "revised",
     "rounds_of",
     "rounds_to_go_on",
     "signalled",

@@ -54,7 +54,7 @@ def next_send(
     """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
     ready = state.state in s.SENDING and not state.open_effects
     waits = not state.remaining or state.remaining[0].wait is not None
-    if not ready or waits or state.plan is None or state.approval_over:
+    if not ready or waits or state.plan is None or state.approval_over or state.outdated:
         raise Refused(state.state, "EffectIntended")
     if state.identity.deadline and now > state.identity.deadline and not state.undoing:
         return human("deadline_passed", evidence=state.identity.deadline.isoformat())
@@ -184,6 +184,9 @@ def refusal_code(state: s.RunState) -> str:
 def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:
     """An unknown effect that cannot be asked about but whose key is honoured: sent again under it, or a person."""
     effect = state.effects[number]
+    if state.outdated:
+        why = f"the goal was revised to v{state.goal.version}: it is not sent again for the one before"
+        return human("effect_unknown", subject=f"E-{number}", evidence=why)
     tired = len(effect.sends) >= SENDS_AT_LEAST and now >= safety.patience_ends(effect)
     if effect.terms.blind or tired or not safety.may_resend(effect, now):
         why = effect.unknown_detail or "no receipt came"

@@ -18,7 +18,13 @@ from runs.machine.waits import Child, PlanChild, PlanWait, Wait, WaitKind, child
 def begin_wait(state: s.RunState, *, now: datetime) -> Events:
     """The next step is a wait: it begins, with the child runs that it starts. Raises Refused where it is none."""
     step = state.remaining[0] if state.remaining else None
-    if state.state is not s.State.EXECUTING or state.open_effects or step is None or step.wait is None:
+    if (
+        state.state is not s.State.EXECUTING
+        or state.open_effects
+        or step is None
+        or step.wait is None
+        or state.outdated
+    ):
         raise Refused(state.state, "WaitBegan")
     if state.identity.deadline and now > state.identity.deadline:
         return human("deadline_passed", evidence=state.identity.deadline.isoformat())
