@@ -17,6 +17,12 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from approvals.policy import Policy
+from runs.late import Bounds as Bounds
+from runs.late import FromChild as FromChild
+from runs.late import FromReading as FromReading
+from runs.late import FromReceipt as FromReceipt
+from runs.late import FromSignal as FromSignal
+from runs.late import Late as Late
 from runs.tools import ReadingTool, Tool, WritingTool
 
 
@@ -125,7 +131,7 @@ class Step:
 
     name: str
     tool: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any]  #: a value of them may be a `Late`: it is bound just before the send
     rests_on: tuple[Read, ...] = ()  #: the observations that it takes for true; their versions are bound
 
 

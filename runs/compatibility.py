@@ -16,6 +16,7 @@ from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, digest, parse
 from runs.machine.events import text_of
+from runs.machine.late import counted
 from runs.tools import ArgumentsRefused, ReadingTool, Tool, WritingTool
 from runs.versions import recorded
 
@@ -90,7 +91,7 @@ def _operations(state: s.RunState) -> Iterator[Operation]:
         )  # fmt: skip
     for step in _plan(state):
         yield Operation(
-            tool=step.tool, system=step.system, operation_id=step.operation_id, arguments=step.arguments,
+            tool=step.tool, system=step.system, operation_id=step.operation_id, arguments=counted(step),
             digest=step.arguments_digest, held=False, own=True,
         )  # fmt: skip
 

@@ -17,7 +17,19 @@ from uuid import uuid4
 import msgspec
 from django.conf import settings
 
-from runs import agents, artifacts, context, crash, facts, planning, recovery, summaries, undoing, versions
+from runs import (
+    agents,
+    artifacts,
+    context,
+    crash,
+    facts,
+    late_values,
+    planning,
+    recovery,
+    summaries,
+    undoing,
+    versions,
+)
 from runs.host import gone, sender, uptime
 from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
 from runs.limits import LARGEST_INLINE, LARGEST_RESULT, LONGEST_NAME
@@ -26,6 +38,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, plain, round_suffix
 from runs.machine.canonical import parse as parse_json
+from runs.machine.late import Bindings
 from runs.machine.safety import Kind, verdict
 from runs.recovery import Held, Sending
 from runs.tools import Ambiguous, Answer, Executed, Refused, ToolError, WritingTool
@@ -348,10 +361,36 @@ def terms_of(tool: WritingTool) -> e.Terms:
 
 def _send(held: Held) -> bool:
     """Persist the intent of the next step, then call."""
-    return _persist_and_call(held, _sending(held, held.state))
+    step = held.state.remaining[0]
+    if not step.late:
+        return _persist_and_call(held, _sending(held, held.state))
+    if not _read_for(held, step):
+        return False
+    try:
+        bound = late_values.bindings(held.state, held.agent, step)
+    except artifacts.ArtifactUnreadable as error:
+        failure = plain(str(error))
+        held.decide(
+            lambda state, now: decide.attempt_failed(
+                state, what=step.name, detail=failure, reason="observation_stale", now=now
+            )
+        )
+        return False
+    return _persist_and_call(held, _sending(held, held.state, bound))
 
 
-def _sending(held: Held, state: s.RunState) -> Sending:
+def _read_for(held: Held, step: s.PlanStep) -> bool:
+    """Read what the step's open arguments are to be taken from; False where that cannot be read now."""
+    for source in late_values.readings(step):
+        tool = held.agent.reading(source.tool)
+        read = facts.read_once(tool, source.arguments, held.clock.now(), tenant=held.state.identity.tenant)
+        _observed(held, f"{source.tool} {source.arguments}", read)
+        if read.event is None:
+            return False
+    return True
+
+
+def _sending(held: Held, state: s.RunState, bindings: Bindings | None = None) -> Sending:
     """The send of the next step, as of that state."""
     step = state.remaining[0]
     tool = held.agent.writing(step.tool)
@@ -361,11 +400,18 @@ def _sending(held: Held, state: s.RunState) -> Sending:
     senders_gone = earlier is not None and all(gone(send.sender) for send in earlier.sends)
     return Sending(
         decider=lambda state, now: decide.next_send(
-            state, terms=terms, account=account, sender=me, now=now, senders_gone=senders_gone
+            state,
+            terms=terms,
+            account=account,
+            sender=me,
+            now=now,
+            senders_gone=senders_gone,
+            bindings=bindings,
         ),
         terms=terms,
         account=account,
         guard=facts.guard_of(state, held.run, step.system, operation_id, repeatable=terms.repeatable),
+        bindings=bindings,
     )
 
 
@@ -382,7 +428,7 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
         or state.approval_over
         or state.outdated
     )
-    sends = state.remaining and state.remaining[0].wait is None
+    sends = state.remaining and state.remaining[0].wait is None and not state.remaining[0].late
     return _sending(held, state) if ready and sends and not stops else None
 
 
@@ -436,8 +482,16 @@ def _send_refused(held: Held, refused: SendRefused, sending: Sending) -> bool:
     """The checks in the send's own transaction failed: nothing was sent; revalidation says why and what follows."""
     if refused.check == "occupied":
         holder = holder_of(refused.detail)
-        terms, account = sending.terms, sending.account
-        held.decide(lambda state, now: decide.occupied(state, holder, terms=terms, account=account, now=now))
+        held.decide(
+            lambda state, now: decide.occupied(
+                state,
+                holder,
+                terms=sending.terms,
+                account=sending.account,
+                now=now,
+                bindings=sending.bindings,
+            )
+        )
         return True
     return _checks_failed(held, refused)
 

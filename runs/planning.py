@@ -10,12 +10,14 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.conf import settings
+from msgspec.structs import replace
 
 from accounts.models import Tenant, User
 from approvals import held, policy
-from runs import agents, waiting
-from runs.machine import decide
+from runs import agents, planning_late, waiting
+from runs.machine import decide, late
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
 from runs.machine.events import Actor, ActorKind, Inherited, Quorum, text_of
@@ -98,10 +100,10 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
     """`validate`: schemas, canonical arguments, observations that are current. Raises ProposalInvalid."""
     problems: list[str] = []
     steps = [
-        _step(state, agent, x, now, problems)
+        _step(state, agent, x, {y.name: y for y in plan.steps[:place]}, now, problems)
         if isinstance(x, agents.Step)
         else waiting.step(state, x, problems)
-        for x in plan.steps
+        for place, x in enumerate(plan.steps)
     ]
     names = {step.name for step in plan.steps}
     problems += [
@@ -131,17 +133,26 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
 
 
 def _step(
-    state: s.RunState, agent: agents.Agent, step: agents.Step, now: datetime, problems: list[str]
+    state: s.RunState,
+    agent: agents.Agent,
+    step: agents.Step,
+    before: dict[str, object],
+    now: datetime,
+    problems: list[str],
 ) -> s.PlanStep | None:
     """One step with its arguments as they will be sent; None where it has problems, which are added."""
     try:
         tool = agent.writing(step.tool)
-        arguments = tool.validate(step.arguments)
-        text = canonical(arguments)
-        made = planned(tool, step.name, arguments, text, _rests(state, step.rests_on, now, problems))
+        rests = _rests(state, step.rests_on, now, problems)
+        open_ = planning_late.opened(step.arguments)
+        if open_.late:
+            made = _left_open(agent, tool, step.name, open_, before, rests)
+        else:
+            arguments = tool.validate(step.arguments)
+            made = planned(tool, step.name, arguments, canonical(arguments), rests)
     except (KeyError, StopIteration):
         problems.append(plain(f"{step.name}: there is no writing tool {step.tool}"))
-    except (ArgumentsRefused, Uncanonical) as error:
+    except (ArgumentsRefused, Uncanonical, planning_late.LateRefused) as error:
         problems.append(plain(f"{step.name}: {error}"))
     except Exception as error:
         # A tool is foreign code: whatever it makes of these arguments, nothing happened.
@@ -151,6 +162,53 @@ def _step(
         problems += _unstorable(made)
         return made
     return None
+
+
+def _left_open(
+    agent: agents.Agent,
+    tool: WritingTool,
+    name: str,
+    open_: planning_late.Open,
+    before: dict[str, object],
+    rests: tuple[s.PlanRest, ...],
+) -> s.PlanStep:
+    """A step some of whose arguments come later: one operation at every corner of the bounds, as dear as the dearest.
+
+    Raises planning_late.LateRefused.
+    """
+    cases = [tool.validate(case) for case in open_.cases()]
+    known = {canonical(late.without(case, open_.late)) for case in cases}
+    if len(known) > 1 or len({tool.operation_id(case) for case in cases}) > 1:
+        raise planning_late.LateRefused(
+            "what it does, and not how much, depends on an argument that is left open"
+        )
+    dearest = max(cases, key=lambda case: tool.cost(case) or Decimal())
+    open_parts = planning_late.planned(open_, dearest, before)
+    _readable(agent, open_parts)
+    step = planned(tool, name, dearest, canonical(dearest), rests)
+    (text,) = known
+    shown = late.merged(parse(text), ((x.path, late.written(x.bounds)) for x in open_parts))
+    bound = canonical([binding_text(tool, parse(text)), msgspec.to_builtins(open_parts)])
+    return replace(
+        step, arguments=text, arguments_digest=digest("arguments", bound), late=open_parts,
+        title=_title(tool, shown) or step.title,
+    )  # fmt: skip
+
+
+def _title(tool: WritingTool, shown: dict[str, Any]) -> str:
+    """What the step does, with bounds where values will be; empty where the tool cannot say it of such texts."""
+    try:
+        return plain(tool.describe(shown))
+    except Exception:
+        # It is told of texts where it may expect numbers; the title is made of the dearest values then.
+        log.info("the tool cannot describe open arguments", exc_info=True, extra={"tool": tool.name})
+        return ""
+
+
+def _readable(agent: agents.Agent, open_parts: tuple[late.PlanLate, ...]) -> None:
+    """Raises where a source is a reading that the agent has no tool for, or whose arguments the tool refuses."""
+    for source in (x.source for x in open_parts if x.source.kind is late.SourceKind.READING):
+        agent.reading(source.tool).validate(parse(source.arguments))
 
 
 def _unstorable(step: s.PlanStep) -> list[str]:
@@ -262,7 +320,7 @@ def _about(state: s.RunState, rules: policy.Policy) -> dict[str, str]:
 
 def _judged(agent: agents.Agent, step: s.PlanStep, about: Mapping[str, str]) -> policy.Step:
     """A step as policies see it. One that starts runs is no tool: it is judged by what they may spend."""
-    arguments = parse(step.arguments)
+    arguments = parse(late.counted(step))
     if step.wait is None:
         cost = agent.writing(step.tool).cost(arguments)
     else:

@@ -38,6 +38,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import ESCAPED, Uncanonical, canonical, parse, plain
+from runs.machine.late import Bindings
 from runs.machine.safety import Answered, next_safe_action
 from runs.models import CLOSED, Run, Worker
 from runs.tools import Ambiguous, Call, Found, Match, WritingTool
@@ -71,6 +72,7 @@ class Sending:
     terms: e.Terms
     account: str
     guard: Guard
+    bindings: Bindings | None = None  #: what was bound to the arguments that the step had left open
 
     @property
     def lease(self) -> timedelta:

@@ -200,6 +200,10 @@ class WritingTool(Tool):
         """
         raise NotImplementedError
 
+    def outcome(self, evidence: JSON) -> JSON:
+        """The part of a receipt's evidence that later steps may take values from: of a call and of a query the same."""
+        return evidence
+
     def postcondition(self, arguments: Mapping[str, JSON], evidence: JSON) -> str | None:
         """None where the evidence proves that the effect is as ordered, else what is wrong with it."""
         raise NotImplementedError

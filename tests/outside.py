@@ -15,10 +15,16 @@ from typing import Any, ClassVar
 from approvals.policy import ApprovalRule, RulePolicy
 from runs.agents import (
     Agent,
+    Bounds,
     Children,
     ChildRun,
     Constraint,
     Decline,
+    FromChild,
+    FromReading,
+    FromReceipt,
+    FromSignal,
+    Late,
     Plan,
     Promise,
     Proposal,
@@ -160,6 +166,10 @@ class Pay(WritingTool):
             for i, key, arguments in shown
         )
         return Found(matches=matches, account="acct", evidence=[dict(a) for _, _, a in shown])
+
+    def outcome(self, evidence: Any) -> Any:
+        """A query shows the records, a call the one."""
+        return evidence[0] if isinstance(evidence, list) else evidence
 
     def postcondition(self, arguments: Mapping[str, Any], evidence: Any) -> str | None:
         shown = evidence[0] if isinstance(evidence, list) else evidence
@@ -326,8 +336,21 @@ def _scripted_step(spec: Mapping[str, Any]) -> Step | Timer | Signal | Children:
         )  # fmt: skip
         return Children(name=spec.get("name", "delegate"), runs=runs)
     tool, order = spec["tool"], spec["order"]
-    arguments = {"order": order, "amount": spec.get("amount", "10.00")}
+    arguments = {
+        "order": order,
+        "amount": _late(spec["late"]) if "late" in spec else spec.get("amount", "10.00"),
+    }
     return Step(name=spec.get("name", f"{tool}:{order}"), tool=tool, arguments=arguments)
+
+
+SOURCES = {"receipt": FromReceipt, "signal": FromSignal, "child": FromChild, "reading": FromReading}
+
+
+def _late(spec: Mapping[str, Any]) -> Late:
+    """An amount that comes late: {"from": "receipt", "step": …, "path": …, "least": "1.00", "most": "50.00"}."""
+    bounds = {name: Decimal(spec[name]) for name in ("least", "most") if name in spec}
+    given = {k: v for k, v in spec.items() if k not in ("from", "bounds", "least", "most")}
+    return Late(source=SOURCES[spec["from"]](**given), bounds=Bounds(**{**bounds, **spec.get("bounds", {})}))
 
 
 POLICY = RulePolicy(

@@ -18,10 +18,13 @@ from approvals.policy import ApprovalRule, Party, RulePolicy
 from runs.agents import (
     Agent,
     Ask,
+    Bounds,
     Children,
     ChildRun,
     Constraint,
     Decline,
+    FromReceipt,
+    Late,
     Plan,
     Promise,
     Proposal,
@@ -226,6 +229,8 @@ class Rehearsed:
         look = Read(tool="look", arguments=_order(view) | {"mood": mood, "until": str(wanted["until"])})
         if view.observed("look", look.arguments) is None:
             return look
+        if not view.advice and wanted["proposes"] == "late":
+            return _plan_left_open(view)
         waits = {} if view.advice else _waits(view)
         return (
             _plan_that_waits(view, waits[wanted["proposes"]])
@@ -263,6 +268,23 @@ def _plan_that_waits(view: View, wait: Timer | Signal | Children) -> Plan:
     tell = Step(name=f"tell:{order}", tool="tell", arguments=arguments | {"mood": str(view.input["mood"])})
     pay = Step(name=f"pay:{order}", tool="pay", arguments=arguments)
     return Plan(steps=(tell, wait, pay), claim=_("The supplier is told before anything is paid."))
+
+
+def _plan_left_open(view: View) -> Plan:
+    """Tells the supplier, and pays what the answer says; up to less than it will say."""
+    order = view.input["order"]
+    tell = Step(
+        name=f"tell:{order}", tool="tell",
+        arguments=_order(view) | {"amount": str(view.input["amount"]), "mood": Mood.FINE.value},
+    )  # fmt: skip
+    billed = Late(
+        source=FromReceipt(step=tell.name, path="evidence.amount"),
+        bounds=Bounds(least=Decimal("1.00"), most=Decimal("20.00")),
+    )
+    pay = Step(
+        name=f"pay:{order}", tool="pay", arguments={**_order(view), "amount": billed, "mood": Mood.FINE.value}
+    )
+    return Plan(steps=(tell, pay), claim=_("The supplier’s bill is paid as it comes."))
 
 
 def _plan(view: View, mood: str, look: Read) -> Plan:

@@ -239,6 +239,9 @@ LIFE: Final[dict[str, Life]] = {
     "resource_changed": Life(
         goal="An order that never stands still", input={"mood": Mood.RESTLESS.value}, begin=_start
     ),
+    "out_of_bounds": Life(
+        goal="A bill that is higher than was agreed", input={"proposes": "late"}, begin=_start
+    ),
     "observation_stale": Life(
         goal="An order that cannot be read any more", input=_CAREFUL, begin=_fading, waiting=_approve_late
     ),

@@ -66,7 +66,7 @@ class Result(Part, frozen=True, kw_only=True):
 
 
 class MaySend(Part, frozen=True, kw_only=True):
-    """An effect that the plan may still produce, under the key that it will carry."""
+    """An effect that the plan may still produce, under its key; that is empty while arguments of it are open."""
 
     step: str
     tool: str

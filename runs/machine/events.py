@@ -142,6 +142,14 @@ class Inherited(msgspec.Struct, frozen=True, kw_only=True):
     seq: int = 0  #: the event by which the run that holds it now took it over
 
 
+class Bound(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An argument that the plan had left open, with the value that came for it before the send."""
+
+    path: str
+    value: Raw
+    source: str  #: the event that gave it, as `run:seq`
+
+
 class SignalKept(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that a successor takes over from the run before it."""
 
@@ -405,6 +413,9 @@ class EffectIntended(Event, frozen=True, kw_only=True):
     plan_version: int
     terms: Terms
     sender: Sender
+    bound: tuple[Bound, ...] = ()  #: of the arguments, those that the plan had left open
+    title: str = ""  #: where some were: what the effect is with all of them, and what it costs
+    cost: str | None = None
 
 
 class EffectSent(Event, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from runs.machine import events as e
-from runs.machine import evolving
+from runs.machine import evolving, late
 from runs.machine import state as s
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _record(
 def step_of(draft: Draft, effect: s.Effect) -> str:
     """The step of the latest plan that is this very effect; empty where it has none."""
     steps = draft.plans[-1].plan.steps if draft.plans else ()
-    same = (effect.operation, effect.arguments_digest)
-    names = (x.name for x in steps if (f"{x.system} {x.operation_id}", x.arguments_digest) == same)
-    return next(names, "")
+    plan = draft.plans[-1] if draft.plans else None
+    same = (x for x in steps if f"{x.system} {x.operation_id}" == effect.operation)
+    return next((x.name for x in same if late.same_intent(effect, x, plan)), "")
 
 
 def _undone(draft: Draft, steps: tuple[str, ...], *, since: int) -> None:

@@ -14,6 +14,7 @@ from runs.machine.canonical import parse, round_suffix
 from runs.machine.events import (
     Actor,
     ActorKind,
+    Bound,
     Cause,
     Check,
     GoalTaken,
@@ -25,6 +26,7 @@ from runs.machine.events import (
     Term,
     Terms,
 )
+from runs.machine.late import PlanLate
 from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
 
 
@@ -218,6 +220,7 @@ class PlanStep(Part, frozen=True, kw_only=True):
     rests_on: tuple[PlanRest, ...]
     undoes: Undoes | None = None
     wait: PlanWait | None = None
+    late: tuple[PlanLate, ...] = ()  #: arguments that are not among `arguments` yet: bound before the send
 
 
 class PlanPromise(Part, frozen=True, kw_only=True):
@@ -422,6 +425,7 @@ class Effect(Part, frozen=True, kw_only=True):
     attestations: tuple[Attestation, ...] = ()
     late: tuple[Late, ...] = ()
     findings: tuple[Found, ...] = ()
+    bound: tuple[Bound, ...] = ()
 
     @property
     def operation(self) -> str:

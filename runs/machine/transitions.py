@@ -209,6 +209,7 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),
     "budget_exhausted": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "resource_changed": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "out_of_bounds": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "observation_stale": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "postcondition_failed": (Decision.RESTART, Decision.CANCEL),
     "tool_failed": (Decision.RETRY, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),

@@ -13,7 +13,7 @@ from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.events import Inherited
-from runs.pages import stated, undo, words
+from runs.pages import late, stated, undo, words
 from runs.pages.values import flat
 
 Row = dict[str, Any]
@@ -89,7 +89,7 @@ def row(state: s.RunState, effect: s.Effect, mine: frozenset[Right], times: Time
         **_settled(effect),
         "intent_seq": effect.intent_seq,
         "request_digest": effect.arguments_digest,
-        "arguments": flat(effect.arguments),
+        "arguments": late.of_effect(state, effect),
         "event_url": f"{reverse('run-events', args=[run])}?from={effect.intent_seq}#event-{effect.intent_seq}",
     }
     if is_open and Right.RECONCILE_EFFECTS in mine:
@@ -198,5 +198,5 @@ def _planned_row(state: s.RunState, step: s.PlanStep, number: int, seen: Contain
         "sent_at": None,
         "receipt_at": None,
         "receipt_ref": None,
-        "arguments": flat(step.arguments),
+        "arguments": late.arguments(step),
     }

@@ -8,10 +8,9 @@ from django.urls import reverse
 
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import plans, waiting_steps
+from runs.pages import late, plans, waiting_steps
 from runs.pages.reviewing import latest_request
 from runs.pages.run_page import Reader, heading
-from runs.pages.values import flat
 from runs.pages.who import why_not_decide
 
 Context = dict[str, Any]
@@ -40,7 +39,7 @@ def _arguments(step: s.PlanStep) -> Context:
     """Every argument of a step; of one that waits, what it waits for and the runs that it starts."""
     if step.wait is not None:
         return {"waiting": waiting_steps.row(step, step.wait)}
-    return {"step": step.title, "arguments": flat(step.arguments)}
+    return {"step": step.title, "arguments": late.arguments(step)}
 
 
 def _plan(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> Context:

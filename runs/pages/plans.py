@@ -8,8 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.machine import state as s
-from runs.pages import undo, waiting_steps, words
-from runs.pages.values import flat
+from runs.pages import late, undo, waiting_steps, words
 
 Row = dict[str, Any]
 
@@ -49,7 +48,7 @@ def steps(state: s.RunState, plan: s.PlanVersion, base: s.PlanVersion | None) ->
 def _step(
     state: s.RunState, plan: s.PlanVersion, number: int, step: s.PlanStep, old: s.PlanStep | None
 ) -> Row:
-    diffs = differences(old.arguments, step.arguments) if old else []
+    diffs = differences(late.arguments(old), late.arguments(step)) if old else []
     change = "added" if old is None else "changed" if diffs or _other_kind(old, step) else "same"
     return {
         **_facts(state, str(number), step),
@@ -85,10 +84,12 @@ def _facts(state: s.RunState, number: str, step: s.PlanStep) -> Row:
     }
 
 
-def differences(before: str, after: str) -> list[Row]:
-    """[{path, before, after}] of the argument values that differ."""
-    old = {r["path"]: r["value"] for r in flat(before)}
-    new = {r["path"]: r["value"] for r in flat(after)}
+def differences(before: list[Row], after: list[Row]) -> list[Row]:
+    """[{path, before, after}] of the arguments that differ, of rows as pages show them."""
+    old, new = (
+        {r["path"]: r["value"] + (f" ({r['note']})" if r.get("note") else "") for r in rows}
+        for rows in (before, after)
+    )
     paths = [*new, *(p for p in old if p not in new)]
     return [{"path": p, "before": old.get(p), "after": new.get(p)} for p in paths if old.get(p) != new.get(p)]
 

@@ -15,10 +15,9 @@ from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
 from runs.models import Run
-from runs.pages import next_action, plans, requests, undo, waiting_steps, words
+from runs.pages import late, next_action, plans, requests, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks
 from runs.pages.run_page import Reader, heading
-from runs.pages.values import flat
 from runs.pages.who import why_not, why_not_decide
 
 Context = dict[str, Any]
@@ -123,7 +122,8 @@ def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
     """One change with every argument as it will be sent, and its key; or a wait, which sends nothing."""
     if step.wait is not None:
         return waiting_steps.row(step, step.wait)
-    key, round_ = decide.key_of(state, step), state.round_of(step)
+    round_ = state.round_of(step)
+    key = decide.key_of(state, step)
     again = any(effect.key == key for effect in state.effects.values())
     note = _("the same as in an earlier attempt: a late arrival cannot double it") if again else ""
     return {
@@ -133,7 +133,7 @@ def change(state: s.RunState, plan: s.PlanVersion, step: s.PlanStep) -> Context:
         "system": step.system,
         "reversible": step.reversible,
         "undo": _("can be undone") if step.reversible else "",
-        "arguments": flat(step.arguments),
+        "arguments": late.arguments(step),
         "operation_id": round_suffix(step.operation_id, round_),
         "key": key,
         "key_note": note,

@@ -198,7 +198,11 @@ def _history_changed(event: e.HistoryChanged) -> str:
 @_says(e.EffectIntended)
 def _intended(event: e.EffectIntended) -> str:
     facts = {"effect": f"E-{event.effect}", "step": event.step, "system": event.system}
-    return _("recorded the intent of %(effect)s (%(step)s) and may send it to %(system)s.") % facts
+    said = _("recorded the intent of %(effect)s (%(step)s) and may send it to %(system)s.") % facts
+    if not event.bound:
+        return said
+    came = words.joined([f"{x.path} = {e.text_of(x.value)}" for x in event.bound])
+    return _("%(said)s What the plan left open: %(came)s.") % {"said": said, "came": came}
 
 
 @_says(e.EffectSent)

@@ -32,6 +32,7 @@ REASONS: Final[dict[str, Words]] = {
     "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn or changed at its source"),
     "budget_exhausted": gettext_lazy("the run’s budget does not cover %(subject)s"),
     "resource_changed": gettext_lazy("%(subject)s changed again and again while plans were made"),
+    "out_of_bounds": gettext_lazy("what came for %(subject)s lay outside its bounds, again and again"),
     "observation_stale": gettext_lazy("%(subject)s could not be read again"),
     "postcondition_failed": gettext_lazy("the result of %(subject)s is not what was ordered"),
     "tool_failed": gettext_lazy("the other system refused %(subject)s"),
@@ -139,6 +140,11 @@ _CAUSES: Final[dict[str, Words]] = {
     "code": gettext_lazy("%(subject)s changed from %(was)s to %(now)s with the agent’s version."),
     "rounds": gettext_lazy(
         "%(subject)s is to be done in round %(now)s. The approval was for round %(was)s and stands for no other."
+    ),
+    "late": gettext_lazy("%(subject)s had to be within %(was)s and came as %(now)s. Nothing was sent."),
+    "policy_asks": gettext_lazy(
+        "%(subject)s takes %(now)s approvals with the values that came for it, and the plan had %(was)s. "
+        "Nothing was sent."
     ),
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),

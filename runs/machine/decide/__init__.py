@@ -6,6 +6,7 @@ from runs.machine.decide.artifacts import kept, kept_result
 from runs.machine.decide.common import (
     FAILURES_BEFORE_HUMAN,
     READS_IN_A_ROW,
+    REPLANS_IN_A_ROW,
     Events,
     attempt_failed,
     finished,
@@ -48,7 +49,7 @@ from runs.machine.decide.plans import (
     rounds_of,
     taken_back,
 )
-from runs.machine.decide.revalidation import REPLANS_IN_A_ROW, causes, revalidated
+from runs.machine.decide.revalidation import causes, revalidated
 from runs.machine.decide.sends import dispatched, found_open, key_of, next_send, resend_unknown
 from runs.machine.decide.undoing import (
     begin_cancel,

@@ -12,6 +12,7 @@ from runs.machine.transitions import Refused
 Events = tuple[e.Event, ...]
 FAILURES_BEFORE_HUMAN = 5
 READS_IN_A_ROW = 100
+REPLANS_IN_A_ROW = 3
 
 
 def attempt_failed(state: s.RunState, *, what: str, detail: str, reason: str, now: datetime) -> Events:

@@ -10,6 +10,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.decide.common import Events, human
+from runs.machine.late import Bindings
 from runs.machine.transitions import allows
 
 
@@ -32,9 +33,17 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.run} E-{self.effect}"
 
 
-def occupied(state: s.RunState, holder: Holder, *, terms: e.Terms, account: str, now: datetime) -> Events:
+def occupied(
+    state: s.RunState,
+    holder: Holder,
+    *,
+    terms: e.Terms,
+    account: str,
+    now: datetime,
+    bindings: Bindings | None = None,
+) -> Events:
     """What follows where another run holds the operation of the next step. Nothing was sent, and nothing is here."""
-    step = state.remaining[0]
+    step = bindings.step if bindings else state.remaining[0]
     if holder.in_lineage and holder.status in s.OPEN_EFFECT and allows(state.state, e.AttemptFailed):
         return _settle_that_first(state, step, holder, terms, now)
     if not holder.in_lineage or state.state is not s.State.EXECUTING or state.plan is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runs.machine import events as e
-from runs.machine import safety
+from runs.machine import late, safety
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
 from runs.machine.decide.common import Events, human
@@ -182,4 +182,4 @@ def _needs_round(state: s.RunState, step: s.PlanStep) -> bool:
         return True
     if known is None or known.status is not s.EffectStatus.NOT_EXECUTED or known.receipt is None:
         return False
-    return known.receipt.source in NEW_ROUND or known.arguments_digest != step.arguments_digest
+    return known.receipt.source in NEW_ROUND or not late.same_intent(known, step, state.plan)

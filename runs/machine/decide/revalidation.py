@@ -7,12 +7,10 @@ from datetime import datetime
 
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.decide.common import Events, human
+from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
 from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
 from runs.machine.revalidate import Facts, failed, report
-
-REPLANS_IN_A_ROW = 3
 
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
 _HUMAN_REASONS = {

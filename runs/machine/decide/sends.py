@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 
 from runs.machine import events as e
-from runs.machine import safety
+from runs.machine import late, safety
 from runs.machine import state as s
 from runs.machine.canonical import canonical, idempotency_key, parse, round_suffix
-from runs.machine.decide.common import Events, human
+from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
 from runs.machine.transitions import Refused
 
 #: How it is known that an effect did not happen and that its key is of no more use: doing it again is a new round.
@@ -50,8 +51,13 @@ def next_send(
     sender: e.Sender,
     now: datetime,
     senders_gone: bool = False,
+    bindings: late.Bindings | None = None,
 ) -> Events:
-    """The send of the next step, or what stands in its way. Raises Refused where no step is left."""
+    """The send of the next step, or what stands in its way. Raises Refused where no step is left.
+
+    `bindings` holds what came for the arguments that the step leaves open; nothing is sent without it, nor outside the
+    bounds that people saw.
+    """
     ready = state.state in s.SENDING and not state.open_effects
     waits = not state.remaining or state.remaining[0].wait is not None
     if not ready or waits or state.plan is None or state.approval_over or state.outdated:
@@ -63,6 +69,12 @@ def next_send(
         return (e.PlanVoided(version=state.plan.version, causes=(gone,)),)
     if not state.covers_round(step):
         return ()  # nobody approved it in this round: revalidation asks for that
+    if step.late:
+        if bindings is None or (bindings.plan_version, bindings.step.name) != (state.plan.version, step.name):
+            return ()  # they were fetched for another step: the plan changed meanwhile
+        if refused := bindings.refused or late.outside(step, bindings.bound):
+            return not_bound(state, refused)
+        step = bindings.step
     round_ = state.round_of(step)
     operation_id = round_suffix(step.operation_id, round_)
     if known := state.by_operation(step.system, operation_id):
@@ -77,12 +89,33 @@ def next_send(
         effect=len(state.effects) + 1, step=step.name, tool=step.tool, system=step.system, account=account,
         operation_id=operation_id, key=key_of(state, step), round=round_, arguments=e.raw(step.arguments),
         arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
+        bound=bindings.bound if bindings else (), title=step.title if bindings else "",
+        cost=step.cost if bindings else None,
     )  # fmt: skip
     return _after_lost_history(intent) if state.history_lost else (intent,)
 
 
+def not_bound(state: s.RunState, refused: e.Cause) -> Events:
+    """A value did not come, or not within its bounds: the planner makes another plan, a few times; then a person."""
+    assert state.plan is not None
+    before = itertools.takewhile(_ended_so, reversed(state.plans[:-1]))
+    if sum(1 for _ in before) + 1 >= REPLANS_IN_A_ROW:
+        came = f"{refused.was} -> {refused.now or 'nothing'}"
+        return human("out_of_bounds", subject=refused.subject, evidence=came)
+    return (e.PlanVoided(version=state.plan.version, causes=(refused,)),)
+
+
+def _ended_so(plan: s.PlanVersion) -> bool:
+    return any(x.what == late.CAUSE for x in plan.voided)
+
+
 def key_of(state: s.RunState, step: s.PlanStep) -> str:
-    """The idempotency key under which the step is sent next: the one that is shown to people beforehand."""
+    """The idempotency key under which the step is sent next: the one that is shown to people beforehand.
+
+    Empty while arguments of it are open: there is none before they are bound.
+    """
+    if step.late:
+        return ""
     round_ = state.round_of(step)
     operation = f"{step.system} {round_suffix(step.operation_id, round_)}"
     return state.keys.get(operation) or idempotency_key(
