@@ -10,13 +10,15 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.rights import Right, tenants_with
+from accounts.second_factors import lacks_factor
 from runs.access import RunNotFound
 from runs.clock import database_now
 from runs.ledger import LogUnreadable
@@ -24,6 +26,8 @@ from runs.pages import words
 from runs.queries import waiting_count
 
 Context = dict[str, Any]
+#: The names of the addresses on which people set up a second factor begin so.
+SET_UP_FACTOR = "settings-factor"
 
 
 def console_page[**P](
@@ -33,6 +37,8 @@ def console_page[**P](
 
     @wraps(view)
     def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if _lacks_factor(request):
+            return HttpResponseRedirect(reverse(SET_UP_FACTOR))
         try:
             response = view(request, *args, **kwargs)
         except RunNotFound as error:
@@ -44,6 +50,14 @@ def console_page[**P](
         return response
 
     return cast(Callable[Concatenate[HttpRequest, P], HttpResponse], login_required(page))
+
+
+def _lacks_factor(request: HttpRequest) -> bool:
+    """Whether an organisation demands a second factor that the person has not set up: then nothing else is shown."""
+    found = request.resolver_match
+    if found is None or (found.url_name or "").startswith(SET_UP_FACTOR):
+        return False
+    return lacks_factor(person_of(request))
 
 
 def _unreadable(request: HttpRequest, error: LogUnreadable) -> HttpResponse:
@@ -103,6 +117,7 @@ def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "
         "inbox_count": waiting_count(person_of(request), now),
         "notices_url": notices,
         "poll": settings.HANDOFF_DURATIONS.page_poll,
+        "manages_people": tenants_with(person_of(request), Right.MANAGE_PEOPLE).exists(),
     }
 
 

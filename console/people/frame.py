@@ -1,0 +1,124 @@
+"""What these pages share: whose organisations are managed, once per form, and how a refusal is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from accounts.models import Tenant, User
+from accounts.people_log import PeopleRefusedError, WrongValueError
+from accounts.rights import Right, holders, tenants_with
+from console.middleware import request_id
+from runs.pages.who import who_can
+from runs.views.frame import Context, person_of, query_value, shell, show, submission_of
+from runs.views.refusals import keep_refused
+from runs.views.results import keep_result, kept_result
+
+ACTION = "people"
+SHOWN_ONCE = "link_shown_once"
+Said = dict[str, int | str]
+
+
+class NoOrganisationError(PeopleRefusedError):
+    """The person manages people nowhere."""
+
+    code = "not_allowed"
+
+    @property
+    def sentence(self) -> str:
+        return _("You do not have the right “%(right)s” in any organisation.") % {
+            "right": Right.MANAGE_PEOPLE.label
+        }
+
+
+def managed_tenants(person: User) -> list[Tenant]:
+    """The organisations whose people this person manages, by name."""
+    return list(tenants_with(person, Right.MANAGE_PEOPLE).order_by("name", "slug"))
+
+
+def tenant_of(request: HttpRequest) -> Tenant:
+    """The managed organisation that the address or form names, else the first. Raises NoOrganisationError, Http404."""
+    found = managed_tenants(person_of(request))
+    if not found:
+        raise NoOrganisationError
+    asked = request.POST.get("organisation") or query_value(request, "organisation")
+    if not asked:
+        return found[0]
+    for tenant in found:
+        if tenant.slug == asked:
+            return tenant
+    raise Http404
+
+
+def guarded(
+    request: HttpRequest,
+    act: Callable[[], HttpResponse],
+    again: Callable[[PeopleRefusedError], HttpResponse],
+    *,
+    subject: str,
+    tenant: Tenant | None = None,
+) -> HttpResponse:
+    """Act; a refusal is recorded and answered with 403, or by `again` with 422."""
+    try:
+        return act()
+    except PeopleRefusedError as error:
+        keep_refused(
+            request, tenant_id=tenant.pk if tenant else None, action=request.POST.get("do") or ACTION,
+            subject=subject, refusal=error.code, detail={"why": error.sentence},
+        )  # fmt: skip
+        return forbidden(request, error, tenant) if error.code == "not_allowed" else again(error)
+
+
+def forbidden(request: HttpRequest, error: PeopleRefusedError, tenant: Tenant | None = None) -> HttpResponse:
+    """403 with the rule and the people who can."""
+    others = holders(Right.MANAGE_PEOPLE, tenant) if tenant else []
+    context = {
+        "incident_id": request_id(request),
+        "detail": _("You cannot manage people here."),
+        "rule": error.sentence,
+        "who_can": who_can([p for p in others if p != person_of(request)]) if others else "",
+    }
+    return show(request, "errors/403.html", {**shell(request), **context}, status=403)
+
+
+def once(request: HttpRequest, tenant: Tenant, do: Callable[[], Said], to: str) -> HttpResponse:
+    """Do what the form asks for, once; then lead to a page that says what was done. Raises PeopleRefusedError."""
+    person, submission = person_of(request), submission_of(request)
+    if submission is None:
+        raise WrongValueError("", _("This form is damaged. Open the page again."))
+    done = HttpResponseRedirect(f"{to}{'&' if '?' in to else '?'}done={submission}")
+    if kept_result(submission, person, ACTION) is not None:
+        return done
+    try:
+        with transaction.atomic():
+            keep_result(submission, person, tenant.pk, ACTION, do())
+    except IntegrityError:
+        # The same form was sent twice at once, and the other one did it.
+        if kept_result(submission, person, ACTION) is None:
+            raise
+    return done
+
+
+def said(request: HttpRequest) -> Said | None:
+    """What this person's form of that id did; None where the address names none."""
+    return kept_result(query_value(request, "done"), person_of(request), ACTION)
+
+
+def errors_of(error: PeopleRefusedError | None) -> list[dict[str, str]]:
+    """The form's errors."""
+    return [{"field": error.field, "message": error.sentence}] if error else []
+
+
+def page(
+    request: HttpRequest, template: str, context: Context, error: PeopleRefusedError | None = None
+) -> HttpResponse:
+    """The page in its frame, with what was done last or what was refused."""
+    more = {
+        **shell(request), "result": said(request), "errors": errors_of(error),
+        # A link that was just made: gone with this answer.
+        "link": request.session.pop(SHOWN_ONCE, None), **context,
+    }  # fmt: skip
+    return show(request, template, more, status=422 if error else 200)

@@ -1,0 +1,289 @@
+"""People, groups and organisations are managed on pages, by those who may, and nobody locks everybody out."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+from django.db.utils import DatabaseError
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Membership, PasswordLink, PeopleChange, Tenant, TenantGroup, User
+from accounts.organisations import make_organiser
+from accounts.rights import Right, grant_right, may
+from approvals.models import Attempt
+from runs.clock import database_now
+from tests.pages.conftest import SignIn
+from tests.people import PASSWORD, House
+
+NEW_PASSWORD = "a long walk by the sea"
+HOSTILE = ["", "\x00", "<script>alert(1)</script>", "\u202eevil", "x" * 5000, "'; drop table x; --", "½"]
+
+
+@pytest.fixture
+def manager(house: House) -> User:
+    """Someone who manages the people of the house, and nothing else."""
+    person = User.objects.create_user(username="manager", password=PASSWORD, display_name="Manager")
+    Membership.objects.create(user=person, tenant=house.tenant)
+    grant_right(to=person, right=Right.MANAGE_PEOPLE, obj=house.tenant, actor=None, now=database_now())
+    return person
+
+
+def post(client: Client, url: str, **sent: str) -> int:
+    return client.post(url, {"submission": str(uuid4()), **sent}).status_code
+
+
+def person_url(person: User) -> str:
+    return reverse("person", args=[person.pk])
+
+
+PAGES = ("people", "person-new", "groups")
+
+
+def test_only_who_manages_people_sees_them_and_the_attempt_is_kept(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    group = TenantGroup.objects.create(tenant=house.tenant, title="Finance", group=_group())
+    urls = [*map(reverse, PAGES), person_url(house.viewer), reverse("group", args=[group.pk])]
+    for url in urls:
+        assert sign_in(manager).get(url).status_code == 200, url
+        for person in (house.operator, house.viewer):
+            assert sign_in(person).get(url).status_code == 403, url
+            assert post(sign_in(person), url, do="end") == 403, url
+        assert Client().get(url)["Location"].startswith("/login/")
+    for url in urls[3:]:
+        assert sign_in(house.stranger).get(url).status_code == 404
+        assert post(sign_in(house.stranger), url, do="end") == 404
+    assert sign_in(manager).get(person_url(house.stranger)).status_code == 404
+    assert Membership.objects.get(user=house.viewer).active
+
+
+def _group() -> object:
+    from django.contrib.auth.models import Group
+
+    return Group.objects.create(name=str(uuid4()))
+
+
+def test_a_person_is_made_and_sets_a_password_by_a_link_that_works_once(
+    manager: User, sign_in: SignIn
+) -> None:
+    client = sign_in(manager)
+    sent = {"username": "nora", "display_name": "Nora Ek", "submission": str(uuid4())}
+    answers = [client.post(reverse("person-new"), sent) for _ in range(2)]
+    assert {answer.status_code for answer in answers} == {302}
+    page = client.get(answers[0]["Location"]).content.decode()
+    token = page.partition("/password/")[2].partition("/")[0]
+    assert token and token not in client.get(reverse("people")).content.decode()
+    assert not PasswordLink.objects.filter(token_hash=token).exists()
+    url, stranger = reverse("password-link", args=[token]), Client()
+    assert stranger.get(url).status_code == 200 and stranger.head(url).status_code == 200
+    assert post(stranger, url, password="short", again="short") == 422
+    assert post(stranger, url, password=NEW_PASSWORD, again="other") == 422
+    assert post(stranger, url, password=NEW_PASSWORD, again=NEW_PASSWORD) == 302
+    assert stranger.get(url).status_code == post(stranger, url, password=NEW_PASSWORD) == 404
+    assert stranger.post("/login/", {"username": "nora", "password": NEW_PASSWORD}).status_code == 302
+    made = User.objects.get(username="nora")
+    assert list(made.tenants()) == list(manager.tenants())
+    actions = PeopleChange.objects.filter(person=made).order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["person_made", "link_made", "link_used"]
+
+
+def test_a_link_ends_with_its_time_with_a_newer_one_and_with_the_account(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client, url = sign_in(manager), person_url(house.viewer)
+
+    def link() -> str:
+        assert post(client, url, do="link") == 302
+        page = client.get(url).content.decode()
+        return reverse("password-link", args=[page.partition("/password/")[2].partition("/")[0]])
+
+    first, second = link(), link()
+    assert Client().get(first).status_code == 404 and Client().get(second).status_code == 200
+    PasswordLink.objects.update(expires_at=database_now())
+    assert Client().get(second).status_code == 404
+    third = link()
+    assert post(client, url, do="deactivate") == 302
+    assert Client().get(third).status_code == 404
+
+
+def test_ending_a_membership_takes_groups_and_rights_from_the_commit_on(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client = sign_in(manager)
+    assert may(house.approver, Right.APPROVE_PLANS, house.agent)
+    assert post(client, person_url(house.approver), do="end") == 302
+    assert not may(house.approver, Right.APPROVE_PLANS, house.agent)
+    assert post(client, person_url(house.approver), do="add") == 302
+    assert list(house.approver.tenants()) == [house.tenant]
+    assert not may(house.approver, Right.APPROVE_PLANS, house.agent)
+
+
+def test_the_consequences_are_shown_before(house: House, manager: User, sign_in: SignIn) -> None:
+    run = house.approved()
+    page = sign_in(manager).get(person_url(house.approver)).content.decode()
+    assert "1 approval of this person counts" in page and run.pk in page
+    assert "1 open run acts on" in sign_in(manager).get(person_url(house.operator)).content.decode()
+
+
+def test_deactivating_ends_the_sessions(house: House, manager: User, sign_in: SignIn) -> None:
+    theirs = sign_in(house.viewer)
+    assert theirs.get("/inbox/").status_code == 200
+    assert post(sign_in(manager), person_url(house.viewer), do="deactivate") == 302
+    assert theirs.get("/inbox/")["Location"].startswith("/login/")
+    assert post(sign_in(manager), person_url(house.viewer), do="activate") == 302
+    assert sign_in(house.viewer).get("/inbox/").status_code == 200
+
+
+@pytest.mark.parametrize("do", ["end", "deactivate", "take"])
+def test_the_last_who_manages_people_stays(house: House, manager: User, sign_in: SignIn, do: str) -> None:
+    answer = sign_in(manager).post(
+        person_url(manager),
+        {"do": do, "right": "manage_people", "place": "organisation", "submission": str(uuid4())},
+    )
+    assert answer.status_code == 422 and "Nobody would be left" in answer.content.decode()
+    assert may(manager, Right.MANAGE_PEOPLE, house.tenant)
+    assert Attempt.objects.filter(refusal="last_manager", person=manager).exists()
+    other = User.objects.create_user(username="other")
+    Membership.objects.create(user=other, tenant=house.tenant)
+    grant_right(to=other, right=Right.MANAGE_PEOPLE, obj=house.tenant, actor=None, now=database_now())
+    sent = {"right": "manage_people", "place": "organisation"}
+    assert post(sign_in(manager), person_url(manager), do=do, **sent) == 302
+    assert not may(manager, Right.MANAGE_PEOPLE, house.tenant)
+
+
+def test_an_account_is_changed_only_by_who_manages_people_wherever_it_belongs(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    Membership.objects.create(user=house.stranger, tenant=house.tenant)
+    client, url = sign_in(manager), person_url(house.stranger)
+    assert client.get(url).status_code == 200
+    for do in ("link", "deactivate", "factor"):
+        assert post(client, url, do=do) == 422, do
+    assert User.objects.get(pk=house.stranger.pk).is_active and not PasswordLink.objects.exists()
+    assert post(client, url, do="end") == 302
+    assert [tenant.slug for tenant in house.stranger.tenants()] == ["other"]
+
+
+def test_a_group_gives_its_rights_while_one_is_in_it(house: House, manager: User, sign_in: SignIn) -> None:
+    client = sign_in(manager)
+    assert post(client, reverse("groups"), title="Finance") == 302
+    url = reverse("group", args=[TenantGroup.objects.get(title="Finance").pk])
+    agent, viewer = f"agent:{house.agent.pk}", str(house.viewer.pk)
+    assert post(client, url, do="give", right="approve_plans", place=agent) == 302
+    assert post(client, url, do="join", person=viewer) == 302
+    assert may(house.viewer, Right.APPROVE_PLANS, house.agent)
+    assert post(client, url, do="delete") == 422
+    assert post(client, url, do="leave", person=viewer) == 302
+    assert not may(house.viewer, Right.APPROVE_PLANS, house.agent)
+    assert post(client, url, do="take", right="approve_plans", place=agent) == 302
+    assert post(client, url, do="rename", title="Treasury") == 302
+    assert post(client, reverse("groups"), title="treasury") == 422
+    assert post(client, url, do="delete") == 302
+    assert not TenantGroup.objects.exists() and client.get(url).status_code == 404
+
+
+def test_nothing_of_another_organisation_can_be_put_in(house: House, manager: User, sign_in: SignIn) -> None:
+    client = sign_in(manager)
+    post(client, reverse("groups"), title="Finance")
+    url = reverse("group", args=[TenantGroup.objects.get().pk])
+    foreign = house.stranger.tenants().get()
+    assert post(client, url, do="join", person=str(house.stranger.pk)) == 422
+    other_agent = foreign.runs_agents.get().pk if hasattr(foreign, "runs_agents") else 0
+    for place in (f"agent:{other_agent}", "agent:999999", "run:run_X", "organisation:other", ""):
+        expected = 302 if place.startswith("organisation") else 422
+        assert post(client, url, do="give", right="view_runs", place=place) == expected, place
+    assert not may(house.stranger, Right.VIEW_RUNS, house.tenant)
+    assert client.get(f"{reverse('people')}?organisation=other").status_code == 404
+
+
+def test_hostile_input_is_refused_or_shown_as_text(house: House, manager: User, sign_in: SignIn) -> None:
+    client = sign_in(manager)
+    post(client, reverse("groups"), title="Plain")
+    group = reverse("group", args=[TenantGroup.objects.get().pk])
+    forms = {
+        reverse("person-new"): ("username", "display_name", "email"),
+        reverse("groups"): ("title",),
+        group: ("do", "title", "person", "right", "place", "run"),
+        person_url(house.viewer): ("do", "right", "place", "run"),
+        reverse("settings"): ("display_name", "zone"),
+        reverse("settings-password"): ("present", "password", "again"),
+    }
+    for url, fields in forms.items():
+        for text in HOSTILE:
+            for do in ("give", "rename", "join"):
+                answer = client.post(
+                    url, {"do": do, "submission": str(uuid4()), **dict.fromkeys(fields, text)}
+                )
+                assert answer.status_code in (302, 422), (url, text)
+                assert "<script>alert" not in answer.content.decode()
+        assert client.post(url, {"submission": "no id"}).status_code == 422
+
+
+def test_what_was_done_with_people_is_kept_for_ever(house: House, manager: User, sign_in: SignIn) -> None:
+    post(sign_in(manager), person_url(house.viewer), do="end")
+    kept = PeopleChange.objects.filter(person=house.viewer)
+    assert [(entry.action, entry.actor) for entry in kept] == [("member_ended", manager)]
+    for spoil in (partial(kept.update, action="x"), kept.delete):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            spoil()
+
+
+def test_organisations_are_made_by_who_may_and_changed_by_who_manages_them(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    url, own = reverse("organisations"), reverse("organisation", args=["acme"])
+    assert sign_in(house.viewer).get(url).status_code == 403
+    assert post(sign_in(manager), url, do="make", slug="neu", name="Neu") == 403
+    make_organiser(person=manager, actor=None, now=database_now())
+    client = sign_in(manager)
+    assert post(client, url, do="make", slug="neu", name="Neu") == 302
+    assert may(manager, Right.MANAGE_PEOPLE, Tenant.objects.get(slug="neu"))
+    for slug in ("neu", "", "Ümlaut", "-x", "a" * 64):
+        assert post(client, url, do="make", slug=slug, name="Neu") == 422, slug
+    assert post(client, url, do="end", username="manager") == 422
+    assert post(client, own, name="Acme AG", second_factor="1") == 302
+    assert sign_in(house.viewer).get(own).status_code == 404
+
+
+def test_where_a_second_factor_is_demanded_nothing_else_is_seen_before_it(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    Tenant.objects.filter(pk=house.tenant.pk).update(second_factor=True)
+    client, factor = sign_in(house.viewer), reverse("settings-factor")
+    for url in ("/inbox/", "/runs/", "/settings/", "/agents/"):
+        assert client.get(url)["Location"] == factor, url
+    page = client.get(factor).content.decode()
+    assert "Acme demands a second factor" in page
+    assert client.get(reverse("settings-factor-picture"))["Content-Type"] == "image/svg+xml"
+    assert client.post(factor, {"code": "000000"}).status_code == 422
+    answer = client.post(factor, {"code": _code(client.session["mfa.totp.secret"])})
+    assert answer["Location"] == reverse("settings-factor-codes")
+    codes = client.get(answer["Location"]).content.decode()
+    assert codes.count("<li><code>") == 10
+    assert "<li><code>" not in client.get(answer["Location"]).content.decode()
+    assert client.get("/inbox/").status_code == 200
+    assert sign_in(house.stranger).get("/inbox/").status_code == 200
+
+
+def _code(secret: str) -> str:
+    from allauth.mfa.totp.internal import auth as totp
+
+    return str(totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time()))))
+
+
+def test_ones_own_password_and_sessions(house: House, sign_in: SignIn) -> None:
+    mine, other = sign_in(house.viewer), sign_in(house.viewer)
+    url = reverse("settings-password")
+    assert post(mine, url, present="wrong", password=NEW_PASSWORD, again=NEW_PASSWORD) == 422
+    assert post(mine, url, present=PASSWORD, password=NEW_PASSWORD, again=NEW_PASSWORD) == 302
+    assert mine.get("/inbox/").status_code == 200
+    assert other.get("/inbox/")["Location"].startswith("/login/")
+    third = sign_in(User.objects.get(pk=house.viewer.pk))
+    key = third.session.session_key
+    assert post(mine, reverse("settings-session"), session=str(key)[:12]) == 302
+    assert third.get("/inbox/")["Location"].startswith("/login/")
+    assert mine.get("/settings/").status_code == 200
