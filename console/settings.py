@@ -187,6 +187,19 @@ SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_STORE_TOKENS = False
 SOCIALACCOUNT_QUERY_EMAIL = True
+# Another service that says who somebody is, by OpenID Connect; without an issuer there is none.
+HANDOFF_OIDC_ISSUER = env.text("HANDOFF_OIDC_ISSUER")
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {"openid_connect": {"APPS": []}}
+if HANDOFF_OIDC_ISSUER:
+    SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"] = [
+        {
+            "provider_id": "oidc",
+            "name": env.text("HANDOFF_OIDC_NAME", default="single sign-on"),
+            "client_id": env.text("HANDOFF_OIDC_CLIENT_ID"),
+            "secret": env.text("HANDOFF_OIDC_CLIENT_SECRET"),
+            "settings": {"server_url": HANDOFF_OIDC_ISSUER},
+        }
+    ]
 # Codes that were used and tokens that were seen, over all processes.
 CACHES = {
     "default": {

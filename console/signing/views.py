@@ -14,7 +14,6 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -23,8 +22,10 @@ from accounts.forms import SignInForm
 from accounts.guards import On, guarded, open_to_all
 from accounts.models import SignInOutcome, User
 from accounts.second_factors import has_factor
+from console.signing import oidc
 from console.signing.kept import CODE, keep
 from console.signing.throttled import throttled
+from console.signing.way_back import way_back
 from runs.clock import database_now
 from runs.views.frame import mark_signed_in, person_of, shell, typed
 
@@ -36,6 +37,9 @@ class SignIn(views.LoginView):
 
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**more), "services": oidc.links(way_back(self.request))}
 
     def form_valid(self, form: Any) -> HttpResponse:
         person = form.get_user()
@@ -106,6 +110,7 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
         "next": way_back(request),
         "asks_password": person.has_usable_password(),
         "asks_code": has_factor(person),
+        "services": oidc.links_again(person, way_back(request)),
         "errors": errors,
     }
     return render(request, "registration/again.html", context, status=422 if errors else 200)
@@ -123,10 +128,3 @@ def _again_errors(request: HttpRequest, person: User) -> list[dict[str, str]]:
     if has_factor(person) and not _code_is_right(request, person):
         return [_wrong_code()]
     return []
-
-
-def way_back(request: HttpRequest) -> str:
-    """Where the person came from, if that is a page of this console."""
-    asked = request.POST.get("next") or request.GET.get("next") or "/"
-    hosts, secure = {request.get_host()}, request.is_secure()
-    return asked if url_has_allowed_host_and_scheme(asked, allowed_hosts=hosts, require_https=secure) else "/"

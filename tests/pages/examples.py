@@ -950,7 +950,187 @@ _UNDO_STEPS: Final[list[dict[str, Any]]] = [
     },
 ]
 
+_ORGANISATION: Final[dict[str, Any]] = {
+    **SHELL,
+    "organisation": {"slug": "acme", "name": f"Acme {HOSTILE}"},
+    "organisations": [{"slug": "acme", "name": "Acme"}, {"slug": "neu", "name": HOSTILE}],
+    "list_url": "/people/",
+    "new_url": "/people/new/",
+    "groups_url": "/groups/",
+    "submission": "sub_10",
+}
+_HELD: Final[dict[str, Any]] = {
+    "held": [
+        {
+            "right": "approve_plans",
+            "label": "Approve plans",
+            "place": "agent:1",
+            "place_label": f"the agent {HOSTILE}",
+        }
+    ],
+    "rights": [{"value": "approve_plans", "label": "Approve plans"}],
+    "places": [{"value": "organisation", "label": "the whole organisation"}],
+    "values": {"right": "approve_plans", "place": "", "run": OVERLONG[:200], "title": HOSTILE, "person": ""},
+    "errors": [{"field": "place", "message": "Choose on what the right is held."}],
+}
+PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "people": (
+        "console/people.html",
+        {
+            **_ORGANISATION,
+            "link": {"name": HOSTILE, "url": "https://console.example/password/" + "x" * 43 + "/"},
+            "people": [
+                {
+                    "name": HOSTILE,
+                    "username": "kim",
+                    "url": "#",
+                    "state": "belongs",
+                    "groups": ["Finance", HOSTILE],
+                    "factor": True,
+                    "last": ago(5),
+                },
+                {
+                    "name": "Lin",
+                    "username": OVERLONG[:150],
+                    "url": "#",
+                    "state": "cannot sign in",
+                    "groups": [],
+                    "factor": False,
+                    "last": None,
+                },
+            ],
+        },
+    ),
+    "person-new": (
+        "console/person_new.html",
+        {
+            **_ORGANISATION,
+            "values": {"username": HOSTILE, "display_name": "", "email": ""},
+            "errors": [{"field": "username", "message": "“x” is taken. Choose another."}],
+        },
+    ),
+    "person": (
+        "console/person.html",
+        {
+            **_ORGANISATION,
+            **_HELD,
+            "person": {
+                "name": HOSTILE,
+                "username": "kim",
+                "email": "",
+                "state": "belongs",
+                "belongs": True,
+                "active": True,
+                "factor": True,
+                "last": ago(5),
+                "groups": ["Finance"],
+                "password": True,
+            },
+            "wholly": True,
+            "ends": {"runs": 2, "approvals": 1, "run_ids": [RUN], "subjects": [RUN]},
+            "sign_ins": [{"at": ago(5), "what": "signed in", "from": "192.0.2.1"}],
+        },
+    ),
+    "groups": (
+        "console/groups.html",
+        {
+            **_ORGANISATION,
+            "groups": [{"title": HOSTILE, "url": "#", "members": ["Kim", HOSTILE], "held": _HELD["held"]}],
+            "values": {"title": OVERLONG[:200]},
+        },
+    ),
+    "group": (
+        "console/group.html",
+        {
+            **_ORGANISATION,
+            **_HELD,
+            "group": {"title": HOSTILE, "empty": True},
+            "members": [{"id": "1", "name": HOSTILE, "username": "kim"}],
+            "others": [{"value": "2", "label": HOSTILE}],
+        },
+    ),
+    "organisations": (
+        "console/organisations.html",
+        {
+            **_ORGANISATION,
+            "organisations": [{"slug": "acme", "name": HOSTILE, "second_factor": True, "url": "#"}],
+            "organises": True,
+            "organisers": [{"name": HOSTILE, "username": "kim"}],
+            "values": {"slug": "", "name": HOSTILE, "username": ""},
+        },
+    ),
+    "organisation": (
+        "console/organisation.html",
+        {**_ORGANISATION, "values": {"name": HOSTILE, "second_factor": True}},
+    ),
+    "settings": (
+        "console/settings.html",
+        {
+            **SHELL,
+            "person": {"name": "Lin", "username": "lin", "email": ""},
+            "values": {"display_name": HOSTILE, "zone": "UTC"},
+            "zones": ["Asia/Shanghai", "UTC"],
+            "factor": True,
+            "asked_by": ["Acme"],
+            "sessions": [
+                {"key": "abc", "at": ago(5), "from": "192.0.2.1", "agent": OVERLONG[:200], "mine": True},
+                {"key": "def", "at": ago(50), "from": "–", "agent": HOSTILE, "mine": False},
+            ],
+            "urls": {"password": "#", "factor": "#", "codes": "#", "end": "#"},
+        },
+    ),
+    "settings-password": (
+        "console/password.html",
+        {
+            **SHELL,
+            "settings_url": "/settings/",
+            "errors": [{"field": "again", "message": "The two new passwords differ."}],
+        },
+    ),
+    "settings-factor": (
+        "console/factor.html",
+        {
+            **SHELL,
+            "has": False,
+            "secret": "JBSW Y3DP EHPK 3PXP",
+            "picture_url": "/icon.svg",
+            "asked_by": [HOSTILE],
+            "settings_url": "/settings/",
+            "errors": [{"field": "code", "message": "This code does not fit."}],
+        },
+    ),
+    "settings-factor-codes": (
+        "console/codes.html",
+        {**SHELL, "codes": ["12345678", "87654321"], "left": 2, "settings_url": "/settings/"},
+    ),
+    "login-code": (
+        "registration/code.html",
+        {"now": NOW, "errors": [{"field": "code", "message": "Wrong."}]},
+    ),
+    "login-again": (
+        "registration/again.html",
+        {
+            **SHELL,
+            "next": "/runs/x/",
+            "asks_password": True,
+            "asks_code": True,
+            "services": [{"name": HOSTILE, "url": "#"}],
+        },
+    ),
+    "password-link": ("registration/password_link.html", {"now": NOW, "username": "kim", "errors": []}),
+    "link-gone": ("registration/link_gone.html", {"now": NOW, "detail": "This link was used already."}),
+    "service-failed": (
+        "registration/service_failed.html",
+        {"now": NOW, "incident_id": "8f3a1b2c", "detail": HOSTILE},
+    ),
+    "error-429": (
+        "errors/429.html",
+        {"now": NOW, "incident_id": "8f3a1b2c", "until": "08:00:00 UTC"},
+    ),
+}
+
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    **PEOPLE_PAGES,
     "run-waits": (
         "runs/run.html",
         {
