@@ -1093,7 +1093,7 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             **SHELL,
             "has": False,
             "secret": "JBSW Y3DP EHPK 3PXP",
-            "picture_url": "/icon.svg",
+            "picture_url": "/static/icon.svg",
             "asked_by": [HOSTILE],
             "settings_url": "/settings/",
             "errors": [{"field": "code", "message": "This code does not fit."}],
