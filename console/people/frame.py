@@ -53,7 +53,7 @@ def tenant_of(request: HttpRequest) -> Tenant:
     raise Http404
 
 
-def guarded(
+def refusing(
     request: HttpRequest,
     act: Callable[[], HttpResponse],
     again: Callable[[PeopleRefusedError], HttpResponse],

@@ -11,11 +11,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts import groups
+from accounts.guards import On, guarded
 from accounts.models import TenantGroup, User
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
 from console.people import places
-from console.people.frame import NoOrganisationError, Said, forbidden, guarded, once, page, tenant_of
+from console.people.frame import NoOrganisationError, Said, forbidden, once, page, refusing, tenant_of
 from console.people.people import give, shared, take
 from runs.clock import database_now
 from runs.views.frame import console_page, person_of, typed, uuid_of
@@ -24,6 +25,7 @@ Row = dict[str, Any]
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def group_list(request: HttpRequest) -> HttpResponse:
     """The groups of an organisation whose people one manages; POST makes another."""
@@ -48,7 +50,7 @@ def group_list(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return shown()
     to = f"{reverse('groups')}?organisation={tenant.slug}"
-    return guarded(
+    return refusing(
         request, lambda: once(request, tenant, make, to), shown, tenant=tenant,
         subject=f"group {typed(request, 'title')}",
     )  # fmt: skip
@@ -68,6 +70,7 @@ def _members(group: TenantGroup) -> Any:
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def group_page(request: HttpRequest, group_id: int) -> HttpResponse:
     """One group: GET shows it, POST makes one change (`do`)."""
@@ -80,7 +83,7 @@ def group_page(request: HttpRequest, group_id: int) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return _group(request, group)
-    return guarded(
+    return refusing(
         request, lambda: _change(request, group), lambda error: _group(request, group, error), tenant=tenant,
         subject=f"group {group.title}",
     )  # fmt: skip

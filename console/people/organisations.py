@@ -8,15 +8,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts import organisations
+from accounts.guards import On, guarded
 from accounts.models import Tenant, User
 from accounts.organisations import NotOrganiserError, may_organise, organisers
 from accounts.people_log import PeopleRefusedError, WrongValueError
-from console.people.frame import Said, forbidden, guarded, managed_tenants, once, page
+from accounts.rights import Right
+from console.people.frame import Said, forbidden, managed_tenants, once, page, refusing
 from runs.clock import database_now
 from runs.views.frame import console_page, new_submission, person_of, typed
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def organisation_list(request: HttpRequest) -> HttpResponse:
     """The organisations that one manages; POST makes another, or lets somebody else make them."""
@@ -25,7 +28,7 @@ def organisation_list(request: HttpRequest) -> HttpResponse:
         return forbidden(request, NotOrganiserError())
     if request.method != "POST":
         return _list(request)
-    return guarded(
+    return refusing(
         request, lambda: _change(request), lambda error: _list(request, error), subject="organisations"
     )
 
@@ -88,6 +91,7 @@ def _organiser(request: HttpRequest, *, let: bool) -> HttpResponse:
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def organisation_page(request: HttpRequest, slug: str) -> HttpResponse:
     """One organisation: its name, and whether a second factor is asked of its people."""
@@ -96,7 +100,7 @@ def organisation_page(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return _organisation(request, tenant)
-    return guarded(
+    return refusing(
         request, lambda: _save(request, tenant), lambda error: _organisation(request, tenant, error),
         subject=f"organisation {tenant.slug}", tenant=tenant,
     )  # fmt: skip

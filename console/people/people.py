@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import groups, people
+from accounts.guards import On, guarded
 from accounts.models import Membership, SignIn, SignInOutcome, Tenant, User
 from accounts.passwords import make_link
 from accounts.people_log import PeopleRefusedError, WrongValueError
@@ -23,10 +24,10 @@ from console.people.frame import (
     NoOrganisationError,
     Said,
     forbidden,
-    guarded,
     managed_tenants,
     once,
     page,
+    refusing,
     tenant_of,
 )
 from runs.clock import database_now
@@ -36,6 +37,7 @@ Row = dict[str, Any]
 
 
 @console_page
+@guarded(On.TENANT, reads=Right.MANAGE_PEOPLE)
 @require_safe
 def people_list(request: HttpRequest) -> HttpResponse:
     """Everybody who belongs, or belonged, to an organisation whose people one manages."""
@@ -97,6 +99,7 @@ def _state(membership: Membership) -> str:
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def person_new(request: HttpRequest) -> HttpResponse:
     """Make a person, and show the link by which they set a password: once, to who made them."""
@@ -106,7 +109,7 @@ def person_new(request: HttpRequest) -> HttpResponse:
         return forbidden(request, error)
     if request.method != "POST":
         return _new_page(request, tenant)
-    return guarded(
+    return refusing(
         request,
         lambda: _make(request, tenant),
         lambda error: _new_page(request, tenant, error),
@@ -140,6 +143,7 @@ def _show_link(request: HttpRequest, person: User, token: str) -> None:
 
 
 @console_page
+@guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def person_page(request: HttpRequest, person_id: UUID) -> HttpResponse:
     """One person: GET shows what they are and may; POST makes one change (`do`)."""
@@ -154,7 +158,7 @@ def person_page(request: HttpRequest, person_id: UUID) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return _person(request, membership)
-    return guarded(
+    return refusing(
         request,
         lambda: _change(request, membership),
         lambda error: _person(request, membership, error),

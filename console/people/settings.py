@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.address import client_address
+from accounts.guards import On, guarded
 from accounts.models import OpenSession, PeopleAction, Tenant, User
 from accounts.passwords import change_password
 from accounts.people_log import PeopleRefusedError, WrongValueError, keep_change
@@ -34,6 +35,7 @@ LONGEST_CODE = 64
 
 
 @console_page
+@guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
     """GET shows what one can set for oneself; POST changes name and zone."""
@@ -104,6 +106,7 @@ def _save(request: HttpRequest) -> None:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_POST
 def end_session(request: HttpRequest) -> HttpResponse:
     """End one of one's own other sessions, named by the beginning of its key, or all of them."""
@@ -118,6 +121,7 @@ def end_session(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_page(request: HttpRequest) -> HttpResponse:
     """Change one's own password, with the present one."""
@@ -151,6 +155,7 @@ def _change_password(request: HttpRequest) -> None:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def factor_page(request: HttpRequest) -> HttpResponse:
     """Set up a second factor with an authenticator app, or remove it."""
@@ -211,6 +216,7 @@ def _remove(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_GET
 def factor_picture(request: HttpRequest) -> HttpResponse:
     """The secret under way as a picture for an authenticator app: an answer of its own, as no page may inline it."""
@@ -223,6 +229,7 @@ def factor_picture(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
+@guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def codes_page(request: HttpRequest) -> HttpResponse:
     """One's recovery codes, shown once; POST makes new ones, after which the old work no more."""

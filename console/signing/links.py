@@ -9,11 +9,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.guards import open_to_all
 from accounts.passwords import LinkGoneError, person_of_link, use_link
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from runs.clock import database_now
 
 
+@open_to_all
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_link(request: HttpRequest, token: str) -> HttpResponse:

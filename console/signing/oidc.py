@@ -30,6 +30,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from accounts.guards import open_to_all
 from accounts.identities import is_linked, person_of_identity
 from accounts.models import SignInOutcome, User
 from accounts.second_factors import has_factor
@@ -70,6 +71,7 @@ def links_again(person: User, way_back: str) -> list[dict[str, str]]:
     return links(way_back, again=True) if is_linked(person) and not skips else []
 
 
+@open_to_all
 @never_cache
 @require_GET
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
@@ -102,6 +104,7 @@ def _service(request: HttpRequest, provider_id: str) -> tuple[OpenIDConnectOAuth
     return OpenIDConnectOAuth2Adapter(request, provider_id), app
 
 
+@open_to_all
 @never_cache
 @require_GET
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:

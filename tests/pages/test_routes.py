@@ -37,6 +37,8 @@ POST_ONLY: Final = {"effect-ask", "effect-attest"}
 #: What stands in an address beside the run.
 PARTS: Final = {
     "version": "1", "effect": "1", "artifact": "1", "name": "payer", "to": "2", "constraint": "1", "policy": "1",
+    "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
+    "provider_id": "oidc",
 }  # fmt: skip
 NO_RUN: Final = "run_NEVERWAS0000"
 
@@ -211,7 +213,7 @@ def test_nothing_of_another_tenant_is_in_lists_counts_and_searches(
         url = route.of(run.pk)
         asked = f"{url}?q={run.pk}&run={run.pk}&view=any&person=Operator"
         answer = client.get(asked)
-        assert answer.status_code in (200, 204, 304, 404), route.name
+        assert answer.status_code in (200, 204, 302, 304, 404, 405), route.name
         text = b"".join(answer)
         searched = text.decode().replace(f'value="{run.pk}"', "").replace(run.pk, "", 0)
         if "order 2000" in searched or "Operator</" in searched or f"/runs/{run.pk}" in searched:
