@@ -199,6 +199,10 @@ def _waits(agent: Agent) -> Iterator[str]:
     )
     yield _("An answer that comes before the wait begins is kept. One answer ends one wait.")
     yield _(
+        "A plan may leave an argument open within bounds that people see. It is bound just before the send. "
+        "Outside its bounds nothing is sent, and the plan ends."
+    )
+    yield _(
         "A run that a step starts has an id made from parent, step and name, so it is started once; its end is told to "
         "its parent, and the parent’s end reaches it."
     )

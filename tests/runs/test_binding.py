@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
+from msgspec.structs import replace
+
+from approvals.models import Request
+from runs.binding import changed
 from runs.clock import database_now
 from runs.engine import terms_of
 from runs.host import sender
 from runs.ledger import load
 from runs.machine import events as e
+from runs.machine.canonical import canonical
 from runs.machine.decide import key_of, next_send
+from runs.machine.revalidate import Facts, Person, report
 from runs.machine.state import RequestStatus, State
 from runs.machine.transitions import Decision
 from tests.outside import PAYER, World
@@ -81,3 +89,43 @@ def test_an_approval_of_one_run_covers_no_other_run_with_the_same_plan(house: Ho
     house.decide(first, house.approver)
     assert advance(first).state is State.SUCCEEDED
     assert advance(second).state is State.WAITING_APPROVAL
+
+
+def test_each_value_that_a_request_is_bound_to_is_compared_and_named(house: House) -> None:
+    """Whatever differs from what is true now is told by its name, from what to what."""
+    run = house.waiting()
+    state, request = load(run.pk), Request.objects.get()
+    assert changed(state, request, PAYER) == ()
+    bound = json.loads(request.conditions)
+    for name, value in bound.items():
+        request.conditions = canonical(bound | {name: _other(value)})
+        found = {change.what.split(".")[0] for change in changed(state, request, PAYER)}
+        assert found == {name, "conditions_digest"}
+
+
+def _other(value: object) -> object:
+    match value:
+        case dict():
+            return {**value, "more": "1"}
+        case list():
+            return [*value, "1"]
+        case int():
+            return value + 1
+        case _:
+            return f"{value}1"
+
+
+def test_one_byte_anywhere_in_the_plan_is_another_plan(house: House) -> None:
+    """The digest that people decided on is of the very text that executes: no byte of it can change unseen."""
+    run = house.waiting()
+    state, request = load(run.pk), Request.objects.get()
+    kept = state.plans[-1]
+    for place in range(0, len(kept.document), 97):
+        turned = chr(ord(kept.document[place]) ^ 1)
+        text = kept.document[:place] + turned + kept.document[place + 1 :]
+        other = replace(state, plans=(replace(kept, document=text),))
+        assert next(c.what for c in changed(other, request, PAYER)) == "digest"
+        assert not next(c for c in report(other, _FACTS, state.at) if c.name == "plan").passed
+
+
+_FACTS = Facts(principal=Person(id="p", name="P"))
