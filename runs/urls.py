@@ -11,6 +11,7 @@ from runs.views import (
     events,
     files,
     find,
+    handoff,
     live,
     pages,
     reconcile,
@@ -33,7 +34,8 @@ register_converter(RunId, "run")
 urlpatterns = [
     path("runs/<run:run_id>/", pages.run, name="run"),
     path("runs/<run:run_id>/notices/", live.run_notices, name="run-notices"),
-    path("runs/<run:run_id>/handoff/", pages.handoff, name="run-handoff"),
+    path("runs/<run:run_id>/handoff/", handoff.handoff, name="run-handoff"),
+    path("runs/<run:run_id>/handoff.json", handoff.handoff_json, name="run-handoff-json"),
     path("runs/<run:run_id>/plan/<int:version>/", pages.plan, name="plan"),
     path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
     path("runs/<run:run_id>/plan/<int:version>/take-back/", taking_back.take_back, name="plan-take-back"),

@@ -1,4 +1,4 @@
-"""Pages that only read: the run, its handoff, plan versions."""
+"""Pages that only read: the run, plan versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runs.machine import expiry
 from runs.machine import state as s
 from runs.machine.evolve import reduce
 from runs.models import Run
-from runs.pages import lineage, plan_page, plans, print_view, relatives, run_page, who
+from runs.pages import lineage, plan_page, plans, relatives, run_page, who
 from runs.queries import holders_of
 from runs.views.frame import Context, console_page, number, person_of, shell, show
 from runs.views.results import result_of
@@ -93,24 +93,6 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
-
-
-@console_page
-@guarded(On.RUN)
-@require_safe
-def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
-    """The handoff to print; with `?format=text` as plain text."""
-    person = person_of(request)
-    page = opened(person, run_id)
-    whole = run_page.context(
-        page.run, page.log, page.state, page.reader, older=None, saw=None, known=known(person, page.state)
-    )
-    url = request.build_absolute_uri(reverse("run", args=[run_id]))
-    whole["predecessor"] = predecessor(person, page.run)
-    context = print_view.context(whole, page.state, by=person.shown_name, at=page.reader.now, url=url)
-    if request.GET.get("format") == "text":
-        return HttpResponse(print_view.text(context, page.state), content_type="text/plain; charset=utf-8")
-    return show(request, "runs/handoff.html", {**shell(request, now=page.reader.now), **context})
 
 
 @console_page
