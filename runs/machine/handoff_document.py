@@ -121,7 +121,7 @@ class Never(Part, frozen=True, kw_only=True):
 
 
 class Planned(Part, frozen=True, kw_only=True):
-    """A step that is not done: an effect under the key that it will carry, or a wait."""
+    """A step that is not done: an effect under the key it will carry (none while arguments are open), or a wait."""
 
     step: str
     title: str

@@ -168,7 +168,7 @@ _NEVER: Final[dict[str, str | Promise]] = {
 
 def _planned(found: h.Handoff) -> Iterator[Line]:
     for x in found.planned:
-        facts = {"step": x.step, "title": x.title, "operation": x.operation_id, "key": x.key}
+        facts = {"step": x.step, "title": x.title, "operation": x.operation_id, "key": x.key or "–"}
         if x.waits:
             yield Line(text=_("%(step)s: to wait for: %(title)s.") % facts)
             continue
