@@ -54,6 +54,8 @@ KEPT: Final[dict[str, str | Promise]] = {
     "taken_in": gettext_lazy("the checkpoint that it was taken in from"),
     "reasons": gettext_lazy("why the run needs a person"),
     "revalidation": gettext_lazy("the latest report of checks"),
+    "checked": gettext_lazy("the latest report of checks that a person had made"),
+    "lendings": gettext_lazy("what was lent to it, by reference: each grant is asked afresh"),
 }
 
 

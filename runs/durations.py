@@ -23,6 +23,7 @@ class Durations:
     settle: timedelta
     patience: timedelta
     approval_stands: timedelta
+    grant_stands: timedelta
     version_grace: timedelta
     page_poll: timedelta
     #: How old a sign-in may be where what is decided cannot be undone.
@@ -52,6 +53,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         settle=timedelta(seconds=60),
         patience=timedelta(seconds=900),
         approval_stands=timedelta(hours=24),
+        grant_stands=timedelta(days=30),
         version_grace=timedelta(minutes=10),
         page_poll=timedelta(seconds=10),
         sign_in_again=timedelta(minutes=15),
@@ -66,6 +68,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         settle=timedelta(seconds=10),
         patience=timedelta(seconds=45),
         approval_stands=timedelta(minutes=15),
+        grant_stands=timedelta(days=1),
         version_grace=timedelta(seconds=30),
         page_poll=timedelta(seconds=5),
         sign_in_again=timedelta(minutes=15),
@@ -80,6 +83,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         settle=timedelta(seconds=1),
         patience=timedelta(seconds=6),
         approval_stands=timedelta(seconds=5),
+        grant_stands=timedelta(days=1),
         version_grace=timedelta(seconds=2),
         page_poll=timedelta(seconds=1),
         sign_in_again=timedelta(minutes=15),

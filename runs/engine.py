@@ -23,6 +23,7 @@ from runs import (
     context,
     crash,
     facts,
+    grants,
     late_values,
     planning,
     recovery,
@@ -295,7 +296,7 @@ def _revalidated(
 ) -> Sequence[e.Event]:
     fresh = {key: read.fresh for key, read in reads.items()}
     known = facts.gather(state, held.run, held.agent, fresh, now)
-    by_people = state.plan is not None and not state.plan.by_policy
+    by_people = state.plan is not None and (state.reenters or not state.plan.by_policy)
     asks = planning.requirement(state, held.agent, state.plan.plan) if by_people and state.plan else None
     follows = decide.revalidated(state, known, requirement=asks, request=str(uuid4()), now=now)
     read = [
@@ -325,7 +326,11 @@ def _wait(held: Held, step: s.PlanStep) -> bool:
         name, version = missing.agent, missing.version
         held.decide(lambda state, now: decide.human("version_unavailable", subject=name, evidence=version))
         return False
-    guard = facts.guard_of(held.state, held.run, step.system, step.operation_id) if runs else None
+    guard = (
+        facts.guard_of(held.state, held.run, step.system, step.operation_id, scopes=(grants.RUNS,))
+        if runs
+        else None
+    )
     try:
         held.decide(lambda state, now: decide.begin_wait(state, now=now), guard=guard)
     except SendRefused as refused:
@@ -410,9 +415,12 @@ def _sending(held: Held, state: s.RunState, bindings: Bindings | None = None) ->
         ),
         terms=terms,
         account=account,
-        guard=facts.guard_of(state, held.run, step.system, operation_id, repeatable=terms.repeatable),
+        guard=facts.guard_of(
+            state, held.run, step.system, operation_id, repeatable=terms.repeatable,
+            scopes=(step.tool, step.system), cost=state.reserves(bindings.step if bindings else step, earlier),
+        ),
         bindings=bindings,
-    )
+    )  # fmt: skip
 
 
 def _following(held: Held, state: s.RunState) -> Sending | None:
@@ -435,14 +443,16 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
 def _resend(held: Held, effect: s.Effect) -> bool:
     """An unknown effect that the outside cannot be asked about: sent again under its key, with a send's checks."""
     me = sender()
+    known = held.state
     sending = Sending(
         decider=lambda state, now: decide.resend_unknown(state, effect.number, sender=me, now=now),
         terms=effect.terms,
         account=effect.account,
         guard=facts.guard_of(
-            held.state, held.run, effect.system, effect.operation_id, repeatable=effect.terms.repeatable
+            known, held.run, effect.system, effect.operation_id, repeatable=effect.terms.repeatable,
+            scopes=(effect.tool, effect.system), cost=None if effect.grant == known.grant else effect.cost,
         ),
-    )
+    )  # fmt: skip
     return _persist_and_call(held, sending)
 
 

@@ -17,7 +17,7 @@ from accounts.rights import Denial
 from approvals.models import Request
 from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
-from runs import artifacts, planning, sources, versions
+from runs import artifacts, grants, planning, sources, versions
 from runs.agents import Agent, registered
 from runs.ledger import Guard, chain_problem
 from runs.limits import LONGEST_NAME
@@ -29,13 +29,6 @@ from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
 
 log = logging.getLogger(__name__)
-
-# As text: each revalidation asks it, and the query would be built anew each time.
-_PRINCIPAL = """
-SELECT u.*, u.is_active AND EXISTS (SELECT FROM accounts_membership m
-    WHERE m.user_id = u.id AND m.tenant_id = %s AND m.active) AS member
-FROM accounts_user u WHERE u.id = %s
-"""
 
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +81,7 @@ def gather(
 ) -> Facts:
     """The facts of a revalidation, rights and sources read now."""
     approvers, others, unmet = _approvers(state, now)
+    lost, granted = grants.still_lent(state)
     return Facts(
         log_problem=chain_problem(run.pk),
         schema_version=run.schema_version,
@@ -97,7 +91,8 @@ def gather(
         approvers=approvers,
         others_may_approve=others,
         unmet=unmet,
-        principal=_principal(run),
+        principal=_principal(state, lost),
+        granted=granted,
         policy_version=planning.policy_for(state, agent).version if agent else "",
         fresh=fresh,
     )
@@ -128,15 +123,21 @@ def _lost(denial: Denial) -> Person:
     )
 
 
-def _principal(run: Run) -> Person:
-    """On whose behalf the run acts: still active, and still of the tenant."""
-    (person,) = User.objects.raw(_PRINCIPAL, [run.tenant_id, run.principal_id])
-    member = vars(person)["member"]
-    return Person(id=str(person.pk), name=person.shown_name, lost="" if member else "not_member")
+def _principal(state: s.RunState, lost: str) -> Person:
+    """On whose authority the run acts, and what of it is lost."""
+    person = User.objects.get(pk=state.principal)
+    return Person(id=str(person.pk), name=person.shown_name, lost=lost)
 
 
 def guard_of(
-    state: s.RunState, run: Run, system: str, operation_id: str, *, repeatable: bool = False
+    state: s.RunState,
+    run: Run,
+    system: str,
+    operation_id: str,
+    *,
+    repeatable: bool = False,
+    scopes: tuple[str, ...] = (),
+    cost: str | None = None,
 ) -> Guard:
     """What the next send must find in its own transaction: the approval it rests on, and nobody else's
     claim.
@@ -147,11 +148,14 @@ def guard_of(
         system=system,
         operation_id=operation_id,
         lineage=state.identity.lineage,
-        principal=str(run.principal_id),
+        principal=state.principal,
         request=request.id if request else None,
         digest=request.digest if request else "",
         repeatable=repeatable,
         agent=identity.agent,
         policy=state.plan.plan.policy_version if state.plan else "",
         own_policy=registered()[identity.agent, identity.agent_version].policy.version,
+        grant=state.grant or None,
+        scopes=scopes,
+        cost=cost,
     )

@@ -95,6 +95,9 @@ class Guard:
     agent: str = ""
     policy: str = ""  #: the version that the plan was judged by; it must be the one in force
     own_policy: str = ""  #: the version of the agent's own, in force where the tenant holds none
+    grant: str | None = None  #: None: no grant was recorded; then the principal alone is looked at
+    scopes: tuple[str, ...] = ()  #: one of these has to be lent
+    cost: str | None = None  #: what the send reserves on the grant
 
     def as_json(self) -> bytes:
         """As the database function reads it; without a request it has no approval to look for."""

@@ -7,6 +7,7 @@ are in the migrations.
 
 from __future__ import annotations
 
+import uuid
 from typing import ClassVar
 
 from django.conf import settings
@@ -45,6 +46,53 @@ class Agent(models.Model):
         return self.name
 
 
+class Grant(models.Model):
+    """What a principal lent: to one run, or to all that name it and their children. Only its end is ever written.
+
+    `session_key`: it ends with that session of the principal. `why` and `by` say how it ended before its time.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    principal = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
+    scopes = ArrayField(models.CharField(max_length=100))
+    budget = models.DecimalField(null=True)
+    session_key = models.CharField(max_length=40, default="")
+    lent_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True)
+    why = models.TextField(default="")
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(
+                condition=Q(budget__isnull=True) | Q(budget__gte=0), name="runs_grant_budget"
+            ),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("lent_at")), name="runs_grant_lasts"),
+            models.CheckConstraint(
+                condition=Q(ended_at__isnull=False) | Q(why="", by__isnull=True), name="runs_grant_end"
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["session_key"], condition=~Q(session_key=""), name="runs_grant_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"grant {self.id}"
+
+
+class GrantBalance(models.Model):
+    """What the sends on a grant with a budget have used: reserved or spent. Kept by a trigger on the effects."""
+
+    grant = models.OneToOneField(Grant, on_delete=models.PROTECT, primary_key=True, related_name="balance")
+    used = models.DecimalField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.grant_id}: {self.used}"
+
+
 class Run(models.Model):
     """A run's projection, its lease, and the head of its log."""
 
@@ -81,6 +129,7 @@ class Run(models.Model):
     lease_token = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     lease_holder = models.CharField(max_length=200, default="")
+    grant = models.ForeignKey(Grant, on_delete=models.PROTECT, null=True, related_name="runs")
 
     class Meta:
         default_permissions = ()
@@ -182,6 +231,10 @@ class Effect(models.Model):
     reference = models.CharField(max_length=300)
     undoes_run = models.CharField(max_length=32, default="", db_default="")
     undoes_effect = models.IntegerField(null=True)
+    grant = models.ForeignKey(
+        Grant, on_delete=models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    cost = models.DecimalField(null=True)
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [

@@ -269,10 +269,10 @@ def _rests(
 
 
 def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) -> decide.Requirement:
-    """What the policy in force asks for this plan."""
+    """What the policy in force asks for this plan; a person in any case where authority was lent anew."""
     rules = policy_for(state, agent)
     asked = asked_by(rules, state, agent, plan)
-    return decide.Requirement(
+    asks = decide.Requirement(
         needed=asked.needed,
         right=asked.right.value,
         stands_for=asked.stands_for or settings.HANDOFF_DURATIONS.approval_stands,
@@ -281,6 +281,7 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
         quorums=tuple(Quorum(needed=q.needed, groups=q.groups) for q in asked.quorums),
         not_by=tuple(sorted(party.value for party in asked.not_by & _LOOKED_UP)),
     )
+    return decide.personally(state, asks)
 
 
 #: Parties of whom no list could be kept with a request.
@@ -334,7 +335,7 @@ def _judged(agent: agents.Agent, step: s.PlanStep, about: Mapping[str, str]) -> 
 def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:
     """The people whom the policy keeps from approving this plan, each with the rule."""
     people: dict[policy.Party, Iterable[str]] = {
-        policy.Party.PRINCIPAL: (state.identity.principal,),
+        policy.Party.PRINCIPAL: (state.identity.principal, state.principal),
         policy.Party.CREATOR: (state.identity.creator,),
         policy.Party.PLAN_AUTHOR: _authors(state, plan),
         policy.Party.GOAL_REVISER: [state.goal_reviser] if state.goal_reviser else [],

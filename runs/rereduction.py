@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Model
@@ -62,7 +63,7 @@ def rebuild(run_id: str) -> None:
 
 def _run_differs(state: s.RunState) -> list[str]:
     expected = {**projection.run_row(state), "seq": state.seq, "at": state.at}
-    stored = Run.objects.values(*expected).get(pk=state.identity.run)
+    stored = _plain(Run.objects.values(*expected).get(pk=state.identity.run))
     return _differing("run", expected, stored)
 
 
@@ -77,7 +78,7 @@ def _rows_differ(state: s.RunState, name: str, rows: list[projection.Row]) -> It
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """Ids as text: the machine knows no UUID."""
-    return {name: str(value) if name == "tenant_id" else value for name, value in row.items()}
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in row.items()}
 
 
 def _differing(what: str, expected: dict[str, Any], stored: dict[str, Any]) -> list[str]:

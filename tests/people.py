@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 from accounts.models import Membership, Tenant, User
@@ -108,6 +109,14 @@ class House:
         actions.decide_run(
             person=self.operator, run_id=run.pk, decision=decision, note=note, submission=uuid4()
         )
+        return assert_replays(run)
+
+    def lend(self, run: Run, budget: str | None = None, **more: Any) -> RunState:
+        """The operator lends to a stopped run anew."""
+        actions.lend_anew(
+            person=self.operator, run_id=run.pk, scopes=more.pop("scopes", ("pay", "tell", "runs")),
+            note="lent again", budget=None if budget is None else Decimal(budget), submission=uuid4(), **more,
+        )  # fmt: skip
         return assert_replays(run)
 
     def decide(

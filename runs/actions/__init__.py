@@ -12,6 +12,7 @@ from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import GoalRefused, ImpactMoved, refuse_words, revise_goal
+from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_anew
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
 from runs.actions.rereducing import rereduce_run
@@ -37,6 +38,8 @@ __all__ = [
     "AlreadyStarted",
     "Done",
     "GoalRefused",
+    "GrantOver",
+    "ImpactChanged",
     "ImpactMoved",
     "MoveRefused",
     "Moved",
@@ -45,10 +48,13 @@ __all__ = [
     "attach_file",
     "attest_effect",
     "cancel_run",
+    "check_now",
     "conclude_effect",
     "decide_plan",
     "decide_run",
+    "end_grant",
     "end_run",
+    "lend_anew",
     "locked",
     "move_run",
     "move_runs",

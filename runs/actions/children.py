@@ -46,7 +46,8 @@ def _start(parent: s.RunState, child: e.ChildStarted, run: Run, now: datetime) -
     Run.objects.create(
         id=child.run, tenant_id=run.tenant_id, agent=agent, agent_version=child.agent_version,
         lineage=parent.identity.lineage, parent=run, goal=child.goal, start_key=_start_key(child),
-        principal_id=run.principal_id, created_at=at, since=at, at=at, wake_at=at, state=s.State.PLANNING.value,
+        principal_id=run.principal_id, grant_id=parent.grant or None,
+        created_at=at, since=at, at=at, wake_at=at, state=s.State.PLANNING.value,
     )  # fmt: skip
     append(None, [_started(parent, child, code, run)], actor=_actor(parent), now=at)
     wake_on_commit(run_id=child.run, agent=child.agent, version=child.agent_version)
@@ -65,6 +66,7 @@ def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run:
         start_key=_start_key(child), constraints=(*own, *theirs), deadline=known.deadline, budget=child.budget,
         parent=known.run, parent_step=child.step, depth=known.depth + 1, rounds=dict(parent.rounds),
         keys=decide.keys_to_go_on(parent), code=versions.recorded(code), history_lost=parent.history_lost,
+        lent=parent.lendings[-1].lent if parent.lendings else None,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right
-from runs import agents, sources, versions
+from runs import agents, grants, sources, versions
 from runs.actions import goals
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.writing import write
@@ -22,7 +22,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical
-from runs.models import Agent, Run, Submission
+from runs.models import Agent, Grant, Run, Submission
 from runs.outbox import wake_on_commit
 
 ID_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # no I, L, O, U: they are misread
@@ -53,8 +53,10 @@ def start_run(
     deadline: datetime | None = None,
     budget: Decimal | None = None,
     wake: bool = True,
+    grant: Grant | None = None,
 ) -> Run:
-    """Start a run of a registered agent version. Without `wake` the next sweep moves it, as is right for
+    """Start a run of a registered agent version, on a grant of its principal; None: on one of its own, for all that
+    the agent's tools do and bound to no session. Without `wake` the next sweep moves it, as is right for
     thousands at once. Raises AlreadyStarted for a start key that was used before, canonical.Uncanonical for an
     input without canonical form, KeyError for an agent that is not registered.
     """
@@ -63,11 +65,16 @@ def start_run(
         fence_shared(agent.tenant_id)
         now = database_now()
         run = _new_row(agent, version, goal, start_key, principal, now)
+        lent = grants.as_lent(
+            grant
+            or grants.lend(principal=principal, agent=agent, scopes=grants.scopes_of(registered), now=now)
+        )
+        Run.objects.filter(pk=run.pk).update(grant_id=lent.grant)
         event = e.RunStarted(
             run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
-            budget=None if budget is None else str(budget), code=versions.recorded(registered),
+            budget=None if budget is None else str(budget), code=versions.recorded(registered), lent=lent,
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
         if wake:
@@ -130,7 +137,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
         predecessor=run, parent_id=run.parent_id,
         goal=closed.goal.text, start_key=key, principal=run.principal, created_at=now, since=now,
-        at=now, wake_at=now, state=s.State.PLANNING.value,
+        at=now, wake_at=now, state=s.State.PLANNING.value, grant_id=closed.grant or None,
     )  # fmt: skip
     event = e.RunStarted(
         run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
@@ -141,6 +148,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
         goal_taken=goals.taken(closed),
+        lent=closed.lendings[-1].lent if closed.lendings else None,
         parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,
         signals=tuple(
             e.SignalKept(id=x.id, name=x.name, payload=e.raw(x.payload), by=x.by, at=x.at) for x in closed.signals

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.fence import fence_shared
 from accounts.models import Tenant, User
 from accounts.rights import Right
-from runs import agents, artifacts, ledger, planning
+from runs import agents, artifacts, grants, ledger, planning
 from runs.access import agents_for
 from runs.actions.frame import person_actor
 from runs.actions.writing import write
@@ -85,13 +85,24 @@ def _row(one: Verified, agent: Agent, person: User) -> Run:
 
 def _begin(run: Run, one: Verified, person: User) -> None:
     now = max(database_now(), one.state.at)
-    event = e.RunTakenIn(tenant=str(run.tenant_id), principal=str(person.pk), **one.event)
+    event = e.RunTakenIn(
+        tenant=str(run.tenant_id), principal=str(person.pk), lent=_lent(run, person, now), **one.event
+    )
     state = ledger.append(None, [event], actor=person_actor(person), now=now)
     ledger.place(state)
     if asked := _asked_anew(run, state, now):
         write(state, asked, run=run, actor=person_actor(person), now=now)
     if state.state not in s.TERMINAL:
         wake_on_commit(run_id=run.pk, agent=run.agent.name, version=run.agent_version)
+
+
+def _lent(run: Run, person: User, now: datetime) -> e.Lent | None:
+    """On a grant of its own; none where this process does not know what the agent's tools are."""
+    code = agents.registered().get((run.agent.name, run.agent_version))
+    if code is None:
+        return None
+    scopes = grants.scopes_of(code)
+    return grants.as_lent(grants.lend(principal=person, agent=run.agent, scopes=scopes, now=now))
 
 
 def _asked_anew(run: Run, state: s.RunState, now: datetime) -> decide.Events:

@@ -170,6 +170,21 @@ class GoalTaken(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Lent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a principal lent at that time, and the id of the grant that says what of it holds now. No credential.
+
+    `scopes` are names of writing tools or systems, and `runs` for starting runs. `bound`: to a session of theirs.
+    """
+
+    grant: str
+    principal: str
+    name: str
+    scopes: tuple[str, ...]
+    expires_at: datetime
+    budget: str | None = None
+    bound: bool = False
+
+
 class RunStarted(Event, frozen=True, kw_only=True):
     """A person or a program started the run."""
 
@@ -200,6 +215,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     parent_step: str = ""
     depth: int = 0  #: how many runs stand above it
     signals: tuple[SignalKept, ...] = ()
+    lent: Lent | None = None  #: None: of a log from before grants were recorded
     history_lost: bool = False  #: the run that it comes from may have done more than is recorded
     #: A successor's goal that was written while an earlier run pursued it.
     goal_taken: GoalTaken | None = None
@@ -219,6 +235,19 @@ class RunTakenIn(Event, frozen=True, kw_only=True):
     head: str
     digest: str
     checkpoint: Raw
+    lent: Lent | None = None
+
+
+class AuthorityLent(Event, frozen=True, kw_only=True):
+    """Somebody lent anew to a run whose grant `was` does not carry it any more: it needs a person's approval again.
+
+    `budget` is what the run may cost in all from here on, where it has a budget of its own.
+    """
+
+    lent: Lent
+    was: str
+    note: str
+    budget: str | None = None
 
 
 class ObservationRecorded(Event, frozen=True, kw_only=True):
@@ -387,6 +416,12 @@ class RevalidationRefused(Event, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
 
 
+class ChecksMade(Event, frozen=True, kw_only=True):
+    """A person had all checks made. The report is kept; nothing follows from it."""
+
+    checks: tuple[Check, ...]
+
+
 class HistoryChanged(Event, frozen=True, kw_only=True):
     """The database is not the one, or not on the timeline, that the run was last held on: events may be lost.
 
@@ -416,6 +451,7 @@ class EffectIntended(Event, frozen=True, kw_only=True):
     bound: tuple[Bound, ...] = ()  #: of the arguments, those that the plan had left open
     title: str = ""  #: where some were: what the effect is with all of them, and what it costs
     cost: str | None = None
+    grant: str = ""  #: what its cost is reserved on
 
 
 class EffectSent(Event, frozen=True, kw_only=True):
@@ -423,6 +459,7 @@ class EffectSent(Event, frozen=True, kw_only=True):
 
     effect: int
     sender: Sender
+    grant: str = ""
 
 
 class EffectDispatched(Event, frozen=True, kw_only=True):
@@ -748,6 +785,7 @@ class RunSucceeded(Event, frozen=True, kw_only=True):
 ALL: tuple[type[Event], ...] = (
     RunStarted,
     RunTakenIn,
+    AuthorityLent,
     ObservationRecorded,
     AttemptFailed,
     ProposalRefused,
@@ -765,6 +803,7 @@ ALL: tuple[type[Event], ...] = (
     PlanVoided,
     RevalidationPassed,
     RevalidationRefused,
+    ChecksMade,
     HistoryChanged,
     EffectIntended,
     EffectSent,

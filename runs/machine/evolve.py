@@ -71,6 +71,8 @@ class Draft:
     reads: int
     blocked: s.Blocked | None
     taken_in: s.TakenIn | None
+    lendings: tuple[s.Lending, ...]
+    checked: s.Revalidation | None
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -106,6 +108,7 @@ class Draft:
         self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
         self.taken_in = None
+        self.lendings, self.checked = (), None
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -206,6 +209,8 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
     )  # fmt: skip
     draft.signals = evolving.signals_kept(event, recorded)
     draft.goals = (evolving.first_goal(event, recorded),)
+    if event.lent:
+        draft.lendings = (s.Lending(lent=event.lent, seq=recorded.seq, at=recorded.at),)
     draft.constraints = tuple(
         s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
         for n, term in enumerate(event.constraints, 1)
@@ -281,6 +286,9 @@ def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -
             not_by=event.not_by, announce_at=event.announce_at,
         ),
     )  # fmt: skip
+    if draft.plans and draft.plans[-1].by_policy:
+        # What the policy let pass needs people after all: authority was lent anew.
+        draft.plans = (*draft.plans[:-1], replace(draft.plans[-1], by_policy=False))
 
 
 def _decided(
@@ -397,7 +405,7 @@ def _intended(draft: Draft, event: e.EffectIntended, recorded: e.Recorded) -> No
         cost=event.cost if event.bound or step is None else step.cost, bound=event.bound,
         undoes=step.undoes if step else None,
         terms=event.terms, status=s.EffectStatus.IN_FLIGHT,
-        intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,),
+        intent_seq=recorded.seq, intent_at=recorded.at, sends=(send,), grant=event.grant,
     )  # fmt: skip
 
 
@@ -420,7 +428,7 @@ def _sent(draft: Draft, event: e.EffectSent, recorded: e.Recorded) -> None:
     draft.blocked = None
     _set_effect(
         draft, event.effect, status=s.EffectStatus.IN_FLIGHT, receipt=None, unknown_since=None, next_ask_at=None,
-        dispatched_seq=None, sends=(*draft.effects[event.effect].sends, send),
+        dispatched_seq=None, sends=(*draft.effects[event.effect].sends, send), grant=event.grant,
     )  # fmt: skip
 
 

@@ -59,6 +59,25 @@ def may_replan(draft: Draft) -> bool:
     return not doubt and not any(child.open for child in draft.children.values())
 
 
+#: Reasons that lending anew answers.
+CURED = frozenset({"authority_lost", "budget_exhausted"})
+
+
+def authority_lent(draft: Draft, event: e.AuthorityLent, recorded: e.Recorded) -> None:
+    """Another grant carries the run from here on; what was missing is there."""
+    draft.lendings += (s.Lending(lent=event.lent, seq=recorded.seq, at=recorded.at),)
+    draft.reasons = tuple(r for r in draft.reasons if r.code not in CURED)
+    draft.retry_at, draft.failures, draft.replans = None, 0, 0
+    if event.budget is not None:
+        draft.identity = replace(draft.identity, budget=event.budget)
+
+
+def checks_made(draft: Draft, event: e.ChecksMade, recorded: e.Recorded) -> None:
+    """The report stays beside the latest one that something followed from."""
+    passed = all(check.passed for check in event.checks)
+    draft.checked = s.Revalidation(seq=recorded.seq, at=recorded.at, passed=passed, checks=event.checks)
+
+
 def wait_began(draft: Draft, event: e.WaitBegan, recorded: e.Recorded) -> None:
     """The row of the wait."""
     draft.waits[event.step] = Wait(
@@ -182,6 +201,8 @@ def carried_out(draft: Draft, event: e.PlanCarriedOut, recorded: e.Recorded) -> 
 
 
 HANDLERS: dict[type[e.Event], Callable[[Draft, Any, e.Recorded], None]] = {
+    e.AuthorityLent: authority_lent,
+    e.ChecksMade: checks_made,
     e.WaitBegan: wait_began,
     e.WaitEnded: wait_ended,
     e.SignalReceived: signal_received,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from decimal import Decimal
 from itertools import compress, islice
 from operator import is_not
 from typing import Any
@@ -69,6 +70,7 @@ def run_row(state: s.RunState) -> Row:
         "goal": state.goal.text,
         "goal_version": state.goal.version,
         "plan_version": state.plan.version if state.plan else 0,
+        "grant_id": state.grant or None,
         "wake_at": wake_at(state),
     }
 
@@ -88,7 +90,17 @@ def moved_row(before: s.RunState | None, after: s.RunState) -> Row | None:
     return None
 
 
-_ROW_PARTS = ("state", "direction", "before", "since", "reasons", "cancel_requested", "goals", "plans")
+_ROW_PARTS = (
+    "state",
+    "direction",
+    "before",
+    "since",
+    "reasons",
+    "cancel_requested",
+    "goals",
+    "plans",
+    "lendings",
+)
 
 
 def effect_row(state: s.RunState, effect: s.Effect) -> Row:
@@ -114,11 +126,13 @@ def effect_row(state: s.RunState, effect: s.Effect) -> Row:
         "reference": _kept(effect.receipt.reference) if effect.receipt else "",
         "undoes_run": effect.undoes.run if effect.undoes else "",
         "undoes_effect": effect.undoes.effect if effect.undoes else None,
+        "grant_id": effect.grant or None,
+        "cost": None if effect.cost is None else Decimal(effect.cost),
     }
 
 
 #: Of an effect, what can move after its intent.
-EFFECT_MOVES = ("number", "status", "send_seq", "receipt_seq", "reference")
+EFFECT_MOVES = ("number", "status", "send_seq", "receipt_seq", "reference", "grant_id")
 
 
 def moved_effect(before: s.RunState | None, row: Row) -> Row:

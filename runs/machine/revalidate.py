@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from decimal import Decimal
 
 import msgspec
 
@@ -49,6 +50,13 @@ class Unmet(msgspec.Struct, frozen=True, kw_only=True):
     given: int
 
 
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grant still gives: its scopes, and what is left of its budget (None: no limit)."""
+
+    scopes: tuple[str, ...]
+    left: Decimal | None = None
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Answers from outside the machine. `fresh` is keyed by (tool, canonical arguments)."""
 
@@ -62,6 +70,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     unmet: tuple[Unmet, ...] = ()  #: the groups of which too few are left among those who approved
     principal: Person
     policy_version: str = ""
+    granted: Granted | None = None  #: of the grant that the run acts on; None: none was recorded
     fresh: Mapping[tuple[str, str], Fresh] = {}
 
 
@@ -168,9 +177,8 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
     for quorum in facts.unmet:
         now = f"{GROUP}{quorum.given}"
         yield Check(name="approvers", passed=False, subject=quorum.groups, was=str(quorum.needed), now=now)
-    yield from _budget(state)
-    lost = facts.principal.lost
-    yield Check(name="authority", passed=not lost, subject=facts.principal.name, now=lost)
+    yield from _authority(state, facts)
+    yield from _budget(state, facts)
 
 
 def _rounds(state: s.RunState) -> Iterator[Check]:
@@ -183,8 +191,39 @@ def _rounds(state: s.RunState) -> Iterator[Check]:
         yield Check(name="rounds", passed=True)
 
 
-def _budget(state: s.RunState) -> Iterator[Check]:
-    """What is left covers the rest of the plan."""
+#: The subject of the check that a person approved since authority was lent anew.
+REENTRY = "reentry"
+
+
+def _authority(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    """The grant holds, is for what the rest of the plan uses, and is the one under which the plan was approved."""
+    who, grant = facts.principal, state.grant
+    yield Check(name="authority", passed=not who.lost, subject=who.name, was=grant, now=who.lost or grant)
+    if facts.granted:
+        lent = facts.granted.scopes
+        for used in dict.fromkeys(_used(step) for step in state.remaining):
+            if used and not set(used) & set(lent):
+                yield Check(
+                    name="authority", passed=False, subject=used[0], was=", ".join(lent), now="out_of_scope"
+                )
+    if len(state.lendings) > 1:
+        before = state.lendings[-2].lent.grant
+        yield Check(name="authority", passed=not state.reenters, subject=REENTRY, was=before, now=grant)
+
+
+def _used(step: s.PlanStep) -> tuple[str, ...]:
+    """The scopes of which a step needs one; none for one that only waits."""
+    if step.wait is None:
+        return step.tool, step.system
+    return ("runs",) if step.wait.children else ()
+
+
+def _budget(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    """What is left covers the rest of the plan: of the run's own budget, and of the grant's."""
+    if facts.granted and facts.granted.left is not None:
+        was = str(facts.granted.left)
+        rest = facts.granted.left - sum(map(state.cost, state.remaining), Decimal())
+        yield Check(name="budget", passed=rest >= 0, subject="grant", was=was, now=str(rest))
     left = state.left(state.remaining)
     if left is not None:
         yield Check(name="budget", passed=left >= 0, was=state.identity.budget or "", now=str(left))

@@ -19,6 +19,7 @@ from runs.machine.events import (
     Check,
     GoalTaken,
     Inherited,
+    Lent,
     MatchFound,
     Quorum,
     Reason,
@@ -100,7 +101,9 @@ OPEN_REQUEST = frozenset({RequestStatus.PENDING, RequestStatus.VALID})
 
 
 class Identity(Part, frozen=True, kw_only=True):
-    """What a run is. Nothing of it changes, but for its version and code by a person's logged move."""
+    """What a run is. Nothing of it changes, but for its version and code by a person's logged move, and its budget
+    by authority lent anew.
+    """
 
     run: str
     tenant: str
@@ -120,6 +123,14 @@ class Identity(Part, frozen=True, kw_only=True):
     parent: str = ""
     parent_step: str = ""
     depth: int = 0
+
+
+class Lending(Part, frozen=True, kw_only=True):
+    """What was lent to the run, and by which event."""
+
+    lent: Lent
+    seq: int
+    at: datetime
 
 
 class Goal(Part, frozen=True, kw_only=True):
@@ -426,6 +437,7 @@ class Effect(Part, frozen=True, kw_only=True):
     late: tuple[Late, ...] = ()
     findings: tuple[Found, ...] = ()
     bound: tuple[Bound, ...] = ()
+    grant: str = ""
 
     @property
     def operation(self) -> str:
@@ -532,6 +544,25 @@ class RunState(Part, frozen=True, kw_only=True):
     reads: int = 0
     blocked: Blocked | None = None
     taken_in: TakenIn | None = None
+    lendings: tuple[Lending, ...] = ()
+    checked: Revalidation | None = None
+
+    @property
+    def grant(self) -> str:
+        """The grant that the run acts on; empty for one from before grants were recorded."""
+        return self.lendings[-1].lent.grant if self.lendings else ""
+
+    @property
+    def principal(self) -> str:
+        """On whose authority it acts now: who lent to it last."""
+        return self.lendings[-1].lent.principal if self.lendings else self.identity.principal
+
+    @property
+    def reenters(self) -> bool:
+        """Authority was lent anew, and no person has approved a plan since."""
+        last = self.lendings[-1] if len(self.lendings) > 1 else None
+        agreed = (RequestStatus.VALID, RequestStatus.CONSUMED)
+        return last is not None and not any(r.seq > last.seq and r.status in agreed for r in self.requests)
 
     @property
     def goal(self) -> Goal:
@@ -666,6 +697,15 @@ class RunState(Part, frozen=True, kw_only=True):
         steps = self.plan.plan.steps if self.plan else ()
         rests = next((x.rests_on for x in steps if x.name == step), ())
         return {r.resource: self.produced.get(r.resource, r.version) for r in rests}
+
+    def reserves(self, step: PlanStep, earlier: Effect | None) -> str | None:
+        """What a send of the step reserves on the grant: nothing where it is reserved there already, or stands."""
+        if earlier is None:
+            return None if self.stands(step) else step.cost
+        reserved = earlier.status is EffectStatus.CONFIRMED or (
+            earlier.status in OPEN_EFFECT and earlier.grant == self.grant
+        )
+        return None if reserved else earlier.cost
 
     @property
     def spent(self) -> Decimal:

@@ -33,6 +33,7 @@ class Decision(StrEnum):
     ATTEST = "attest"  #: state what became of an effect, as a person
     SETTLE = "settle"  #: find which is true, the record or evidence that came later
     RESUME = "resume"
+    LEND = "lend"  #: lend authority or money anew
     MOVE = "move"  #: let another version of the agent go on with the run
     RETRY = "retry"  #: resume, and do the refused effect again in a new round
     REPLAN = "replan"
@@ -68,6 +69,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.SignalReceived: SAME,
     e.ChildReplaced: SAME,
     e.ChildEnded: SAME,
+    e.ChecksMade: SAME,
 }
 _ends: dict[type[e.Event], State | Move] = {e.ExpiryAnnounced: SAME, e.ApprovalExpired: SAME}
 _check: dict[type[e.Event], State | Move] = {
@@ -77,6 +79,7 @@ _check: dict[type[e.Event], State | Move] = {
     e.ApprovalTakenBack: SAME,
     e.ApprovalRequested: State.WAITING_APPROVAL,
     e.ApprovalVoided: State.WAITING_APPROVAL,
+    e.ApprovalRequested: State.WAITING_APPROVAL,
     e.ApprovalExpired: State.WAITING_APPROVAL,
     e.PlanVoided: REPLANS,
     e.CancelBegan: State.CANCELLING,
@@ -124,6 +127,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.ChangesAsked: State.PLANNING,
         e.VersionMoved: REBOUND,
         e.GoalRevised: REBOUND,
+        e.AuthorityLent: REBOUND,
     },
     State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD, e.GoalRevised: REBOUND},
     State.EXECUTING: {
@@ -179,6 +183,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunResumed: BEFORE,
         e.VersionMoved: REBOUND,
         e.GoalRevised: REBOUND,
+        e.AuthorityLent: REBOUND,
         e.ReplanOrdered: REPLANS,
         e.CancelBegan: State.CANCELLING,
         e.RunCancelled: State.CANCELLED,
@@ -205,9 +210,9 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "schema_incompatible": (Decision.RESTART, Decision.CANCEL),
     "version_unavailable": (Decision.RESUME, Decision.MOVE, Decision.RESTART, Decision.CANCEL),
     "deadline_passed": (Decision.CANCEL,),
-    "authority_lost": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),
+    "authority_lost": (Decision.LEND, Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),
-    "budget_exhausted": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
+    "budget_exhausted": (Decision.LEND, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "resource_changed": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "out_of_bounds": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "observation_stale": (Decision.RESUME, Decision.RESTART, Decision.CANCEL),

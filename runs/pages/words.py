@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from accounts.rights import Right
 from approvals.binding import Change
 from runs.machine.events import Cause, Check, Reason
+from runs.machine.revalidate import REENTRY
 from runs.machine.state import Effect, RequestStatus
 
 Words = str | Promise
@@ -58,6 +59,10 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
         gettext_lazy(
             "The refused step is done again in a new round, under a new key, after all checks are made again."
         ),
+    ),
+    "lend": (
+        gettext_lazy("Lend anew"),
+        gettext_lazy("Another grant carries the run from here on, and a person approves the plan again."),
     ),
     "move": (
         gettext_lazy("Move to another version"),
@@ -122,7 +127,7 @@ CHECKS: Final[dict[str, Words]] = {
     "plan": gettext_lazy("the plan’s digest is the one that was approved"),
     "approvers": gettext_lazy("those who approved still may, and are enough"),
     "rounds": gettext_lazy("each step is in the round that was approved"),
-    "authority": gettext_lazy("the person on whose behalf the run acts still belongs here"),
+    "authority": gettext_lazy("what was lent to the run still carries it"),
     "budget": gettext_lazy("what is left of the budget covers the rest of the plan"),
     "policy": gettext_lazy("the policy is the one the plan was made under"),
     "resources": gettext_lazy("the version of what the plan acts on"),
@@ -148,6 +153,7 @@ _CAUSES: Final[dict[str, Words]] = {
     ),
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),
+    "grant": gettext_lazy("%(subject)s lent to the run anew: grant %(was)s was replaced by grant %(now)s."),
     "cancelled": gettext_lazy("The run is being cancelled."),
     "stands_no_more": gettext_lazy("%(subject)s does not stand any more, so there is nothing to undo."),
     "taken_in": gettext_lazy("The run was taken in from a checkpoint, and no approval comes with one."),
@@ -159,6 +165,18 @@ _LOSSES: Final[dict[str, Words]] = {
     "not_active": gettext_lazy("%(person)s, who approved, cannot sign in any more."),
     "not_member": gettext_lazy("%(person)s, who approved, does not belong to this organisation any more."),
     "right_missing": gettext_lazy("%(person)s, who approved, lost the right “%(right)s”."),
+}
+
+#: Why what was lent does not carry a run any more.
+LENDING: Final[dict[str, Words]] = {
+    "not_member": gettext_lazy(
+        "who lent to it cannot sign in any more, or does not belong to this organisation"
+    ),
+    "may_not_lend": gettext_lazy("who lent to it may not start runs of this agent any more"),
+    "ended": gettext_lazy("the grant was ended"),
+    "expired": gettext_lazy("the time of the grant is over"),
+    "session_closed": gettext_lazy("the session that the grant was bound to is closed"),
+    "out_of_scope": gettext_lazy("it was not lent for this"),
 }
 
 #: Why a conclusion cannot be recorded: (what fails, what would be needed).
@@ -256,7 +274,8 @@ def reason(found: Reason) -> str:
 
 def reason_with_evidence(found: Reason, *, whole: bool = False) -> str:
     """The reason as a whole sentence with what was seen, cut at QUOTED characters unless `whole`."""
-    evidence = found.evidence if whole else short(found.evidence)
+    said = str(LENDING.get(found.evidence, found.evidence))
+    evidence = said if whole else short(said)
     facts = {"reason": sentence_case(reason(found)), "evidence": ended(evidence)}
     return _("%(reason)s: %(evidence)s") % facts if found.evidence else _("%(reason)s.") % facts
 
@@ -288,6 +307,9 @@ def cause(found: Cause) -> str:
         return _("%(needed)s approvals that stand are needed, and there are fewer.") % {"needed": found.was}
     if found.what == "approvers":
         return _loss(found)
+    if found.what == "grant":
+        facts = {"subject": found.subject, "was": grant_name(found.was), "now": grant_name(found.now)}
+        return str(_CAUSES["grant"]) % facts
     facts = {"subject": found.subject, "was": found.was or "–", "now": found.now or "–", "what": found.what}
     words = _CAUSES.get(found.what)
     return str(words) % facts if words else _("%(what)s %(subject)s: %(was)s → %(now)s") % facts
@@ -300,8 +322,16 @@ def _loss(found: Cause) -> str:
     return str(words) % {"person": found.subject, "right": named.get(right, right)}
 
 
+def grant_name(grant: str) -> str:
+    """A grant as sentences name it: the beginning of its id."""
+    return f"G-{grant[:8]}" if grant else "–"
+
+
 def check(made: Check) -> str:
     """A check by name, with what it is about."""
+    if made.name == "authority" and made.subject == REENTRY:
+        facts = {"was": grant_name(made.was), "now": grant_name(made.now)}
+        return _("a person approved the plan since grant %(now)s took the place of %(was)s") % facts
     words = str(CHECKS.get(made.name, made.name))
     return f"{words} ({made.subject})" if made.subject else words
 

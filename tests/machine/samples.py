@@ -23,6 +23,11 @@ _match = e.MatchFound(
 _kept = checkpoint.text_of(
     checkpointing.document(specimen(State.UNKNOWN), head="ab" * 32, schema=1, evidence={}, started={})
 )
+_lent = e.Lent(
+    grant="8f14e45f-0000-4000-8000-000000000001", principal="p", name="Olga", scopes=("pay", "runs"),
+    expires_at=T0, budget="20.00", bound=True,
+)  # fmt: skip
+
 _ALL: tuple[e.Event, ...] = (
     e.RunStarted(
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
@@ -32,6 +37,7 @@ _ALL: tuple[e.Event, ...] = (
         goal_taken=e.GoalTaken(
             run="run_0", version=2, author=e.Actor(e.ActorKind.PERSON, "p", "Kim"), at=T0, reason="less"
         ),
+        lent=_lent,
     ),
     e.ObservationRecorded(
         tool="look_up", arguments=e.raw("{}"), value=e.raw("[1]"), resource="order:7", version="v1", observed_at=T0,
@@ -60,9 +66,9 @@ _ALL: tuple[e.Event, ...] = (
     e.EffectIntended(
         effect=1, step="pay:7", tool="pay", system="bank", account="acct", operation_id="pay:7", key="0" * 64,
         round=0, arguments=e.raw('{"amount":"10.00"}'), arguments_digest="d", plan_version=1, terms=TERMS,
-        sender=SENDER,
+        sender=SENDER, grant="g",
     ),
-    e.EffectSent(effect=1, sender=SENDER),
+    e.EffectSent(effect=1, sender=SENDER, grant="g"),
     e.EffectDispatched(effect=1),
     e.EffectUnsent(effect=1),
     e.EffectAnswered(step="pay:7", effect=1, plan_version=1),
@@ -125,6 +131,8 @@ _ALL: tuple[e.Event, ...] = (
     e.StepAnswered(step="pay:1", run="run_B", effect=1, reference="ref-1", plan_version=1),
     e.EffectAttested(effect=1, happened=True, reference="bank slip 7", how="I called the bank", person="p"),
     e.AttestationAccepted(effect=1, happened=True, reference="bank slip 7"),
+    e.ChecksMade(checks=CHECKS),
+    e.AuthorityLent(lent=_lent, was="g", note="as agreed", budget="20.00"),
     e.HistoryChanged(was="7/1/0", now="7/2/0"),
     e.RunRestarted(successor="run_C", note="the constraint is gone"),
     e.RunCancelled(obligations=(1, 2)),

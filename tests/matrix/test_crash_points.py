@@ -14,7 +14,9 @@ import pytest
 from pytest_django import Settings
 
 from accounts.models import Membership, Tenant, User
+from accounts.rights import Right, grant_right
 from runs import actions, agents, crash, recovery
+from runs.clock import database_now
 from runs.ledger import load, log
 from runs.machine import events as e
 from runs.machine.state import TERMINAL, EffectStatus, RunState, State
@@ -95,6 +97,7 @@ def cases(live_db: object, settings: Settings, outside: Outside) -> list[Case]:
     person = User.objects.create_user(username="starter")
     Membership.objects.create(user=person, tenant=tenant)
     agent = Agent.objects.create(tenant=tenant, name="matrix", title="Matrix")
+    grant_right(to=person, right=Right.START_RUNS, obj=agent, actor=None, now=database_now())
     made = []
     for number, (kind, point, fate) in enumerate(cells()):
         run = actions.start_run(

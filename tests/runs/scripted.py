@@ -26,6 +26,7 @@ class Script:
     reading: Callable[[], Reading] | None = None
     postcondition: Callable[[Any], str | None] | None = None
     needed: int = 0
+    party: Party = Party.CREATOR
 
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]
@@ -96,7 +97,7 @@ class Moody:
                 name="script",
                 applies=lambda step: True,
                 needed=SCRIPT.needed,
-                not_by=frozenset({Party.CREATOR}),
+                not_by=frozenset({SCRIPT.party}),
             ),
         )
         return RulePolicy(version="1", rules=rules if SCRIPT.needed else ()).evaluate(steps)

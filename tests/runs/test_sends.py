@@ -134,6 +134,10 @@ def test_a_run_acts_for_nobody_who_left(house: House, world: World, monkeypatch:
     assert world.calls == []
     User.objects.filter(pk=house.operator.pk).update(is_active=True)
     house.choose(run, Decision.RESUME)
+    assert codes(advance(run)) == ["authority_lost"], "what was given back is a new permission"
+    house.lend(run)
+    assert advance(run).state is State.WAITING_APPROVAL
+    house.decide(run, house.approver)
     assert advance(run).state is State.SUCCEEDED
 
 

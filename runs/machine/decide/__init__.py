@@ -25,6 +25,7 @@ from runs.machine.decide.goals import (
     revised,
 )
 from runs.machine.decide.held import Holder, occupied
+from runs.machine.decide.lending import lent, may_lend
 from runs.machine.decide.people import (
     ConclusionRefused,
     attestations_needed,
@@ -40,6 +41,7 @@ from runs.machine.decide.plans import (
     ask_anew,
     conditions,
     constraints_digest,
+    personally,
     plan_document,
     policy_changed,
     proposal_refused,
@@ -120,11 +122,14 @@ __all__ = [
     "keys_to_go_on",
     "latest_children",
     "leave_goal",
+    "lent",
+    "may_lend",
     "moved",
     "next_send",
     "not_compensated",
     "occupied",
     "other_parts",
+    "personally",
     "plan_document",
     "policy_changed",
     "proposal_refused",

@@ -26,6 +26,13 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts
 
 
+def personally(state: s.RunState, requirement: Requirement) -> Requirement:
+    """As asked for; after authority was lent anew by at least one person, whatever the policy says."""
+    if not state.reenters or requirement.needed:
+        return requirement
+    return msgspec.structs.replace(requirement, needed=1)
+
+
 def constraints_digest(state: s.RunState) -> str:
     """One digest over the constraints in force."""
     return digest(

@@ -10,7 +10,7 @@ from runs.machine import state as s
 from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
 from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
-from runs.machine.revalidate import Facts, failed, report
+from runs.machine.revalidate import REENTRY, Facts, failed, report
 
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
 _HUMAN_REASONS = {
@@ -45,7 +45,10 @@ def _follows(
     request: str,
     now: datetime,
 ) -> Events:
-    first = lost[0]
+    reenters = [c for c in lost if c.name == "authority" and c.subject == REENTRY]
+    first, *_ = lost = tuple(c for c in lost if c not in reenters) or lost
+    if first in reenters:
+        return _reentered(state, requirement, request, now)
     if first.name in _HUMAN_REASONS:
         return (e.HumanNeeded(reasons=_reasons(lost)),)
     if first.name == "cancel":
@@ -62,6 +65,26 @@ def _follows(
     if first.name in _ENDS_APPROVAL:
         return _approval_lost(state, lost, facts, requirement, request, now)
     return _replan(state, lost)
+
+
+def _reentered(state: s.RunState, requirement: Requirement | None, request: str, now: datetime) -> Events:
+    """Authority was lent anew: a person approves the same plan again, although what was approved is as it was."""
+    assert state.plan is not None
+    if requirement is None:
+        return human("authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it")
+    asked = ask_anew(state, requirement=requirement, request=request, now=now)
+    if state.request is None or state.request.status not in s.OPEN_REQUEST:
+        return asked
+    return _lent_anew(state), *asked
+
+
+def _lent_anew(state: s.RunState) -> e.ApprovalVoided:
+    """The end of what was approved under the grant before."""
+    before, now = state.lendings[-2].lent, state.lendings[-1].lent
+    cause = e.Cause(what="grant", subject=now.name, was=before.grant, now=now.grant)
+    return e.ApprovalVoided(
+        request=state.requests[-1].id, version=state.requests[-1].version, causes=(cause,)
+    )
 
 
 def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:

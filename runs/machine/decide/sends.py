@@ -91,6 +91,7 @@ def next_send(
         arguments_digest=step.arguments_digest, plan_version=state.plan.version, terms=terms, sender=sender,
         bound=bindings.bound if bindings else (), title=step.title if bindings else "",
         cost=step.cost if bindings else None,
+        grant=state.grant,
     )  # fmt: skip
     return _after_lost_history(intent) if state.history_lost else (intent,)
 
@@ -203,7 +204,7 @@ def _send_again(
     if receipt is None or receipt.source in NEW_ROUND:
         return human(refusal_code(state), subject=name, evidence=receipt.detail if receipt else "")
     if receipt.by_person or receipt.source == "mark" or safe:
-        sent = e.EffectSent(effect=effect.number, sender=sender)
+        sent = e.EffectSent(effect=effect.number, sender=sender, grant=state.grant)
         return _after_checkpoint(effect, sent) if _sent_elsewhere(state, effect) else (sent,)
     unknown = e.OutcomeUnknown(effect=effect.number, detail="its key is no longer honoured")
     return unknown, *human("effect_unknown", subject=name, evidence="its key is no longer honoured")
@@ -224,7 +225,7 @@ def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: dat
     if effect.terms.blind or tired or not safety.may_resend(effect, now):
         why = effect.unknown_detail or "no receipt came"
         return human("effect_unknown", subject=f"E-{number}", evidence=why)
-    return (e.EffectSent(effect=number, sender=sender),)
+    return (e.EffectSent(effect=number, sender=sender, grant=state.grant),)
 
 
 def dispatched(state: s.RunState, number: int) -> Events:
