@@ -10,8 +10,8 @@ from django.db import transaction
 from accounts.models import User
 from examples.refunds.agent import REFUNDS
 from examples.refunds.csvfile import OrderRow, read_orders
-from runs.actions import AlreadyStarted, start_run
-from runs.models import Agent, Run
+from runs.actions import AlreadyStarted, lend_all, start_run
+from runs.models import Agent, Grant, Run
 
 #: Said after so many rows: often enough to see that it moves, seldom enough to cost nothing.
 TOLD_EVERY = 250
@@ -29,9 +29,17 @@ class Started:
 
 
 def start_from_csv(
-    *, data: bytes, agent: Agent, creator: User, principal: User, told: Told | None = None
+    *,
+    data: bytes,
+    agent: Agent,
+    creator: User,
+    principal: User,
+    told: Told | None = None,
+    grant: Grant | None = None,
 ) -> Started:
-    """Start a run for each row that has none yet. `told` hears how many rows of how many are done.
+    """Start a run for each row that has none yet, all on one grant of the principal; None: on a new one.
+
+    `told` hears how many rows of how many are done.
 
     Raises csvfile.CsvRefused with the rows at fault; then no run was started. All are started in one
     transaction.
@@ -41,7 +49,12 @@ def start_from_csv(
     with transaction.atomic():
         known, wake = _known(agent, rows), len(rows) <= WOKEN_AT_ONCE
         for done, row in enumerate(rows, start=1):
-            if row.start_key not in known and (run := _start(row, agent, creator, principal, wake)):
+            if row.start_key in known:
+                run = None
+            else:
+                grant = grant or lend_all(agent=agent, version=REFUNDS.version, principal=principal)
+                run = _start(row, agent, creator, principal, wake, grant)
+            if run:
                 runs.append(run)
             if told and (done % TOLD_EVERY == 0 or done == len(rows)):
                 told(done, len(rows))
@@ -58,12 +71,14 @@ def _known(agent: Agent, rows: tuple[OrderRow, ...]) -> set[str]:
     )
 
 
-def _start(row: OrderRow, agent: Agent, creator: User, principal: User, wake: bool) -> Run | None:
+def _start(
+    row: OrderRow, agent: Agent, creator: User, principal: User, wake: bool, grant: Grant
+) -> Run | None:
     """The run of one row; None where somebody else started it a moment ago."""
     try:
         return start_run(
             agent=agent, version=REFUNDS.version, goal=row.goal, input={**row.as_input()},
-            start_key=row.start_key, creator=creator, principal=principal, wake=wake,
+            start_key=row.start_key, creator=creator, principal=principal, wake=wake, grant=grant,
         )  # fmt: skip
     except AlreadyStarted:
         return None

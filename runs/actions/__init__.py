@@ -12,7 +12,7 @@ from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import GoalRefused, ImpactMoved, refuse_words, revise_goal
-from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_anew
+from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
 from runs.actions.rereducing import rereduce_run
@@ -54,6 +54,7 @@ __all__ = [
     "decide_run",
     "end_grant",
     "end_run",
+    "lend_all",
     "lend_anew",
     "locked",
     "move_run",

@@ -36,6 +36,29 @@ class GrantOver(Exception):
     """The grant had ended already; nothing changed."""
 
 
+def lend_all(
+    *,
+    agent: Agent,
+    version: str,
+    principal: User,
+    budget: Decimal | None = None,
+    session_key: str = "",
+) -> Grant:
+    """A grant for all that a registered version of the agent does, to be named by the runs that are started on it.
+
+    Inside the transaction of the starts. Raises KeyError for an agent that is not registered.
+    """
+    scopes = grants.scopes_of(agents.registered()[(agent.name, version)])
+    return grants.lend(
+        principal=principal,
+        agent=agent,
+        scopes=scopes,
+        now=database_now(),
+        budget=budget,
+        session_key=session_key,
+    )
+
+
 def lend_anew(
     *,
     person: User,

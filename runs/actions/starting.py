@@ -64,12 +64,10 @@ def start_run(
     with transaction.atomic():
         fence_shared(agent.tenant_id)
         now = database_now()
-        run = _new_row(agent, version, goal, start_key, principal, now)
-        lent = grants.as_lent(
-            grant
-            or grants.lend(principal=principal, agent=agent, scopes=grants.scopes_of(registered), now=now)
+        on = grant or grants.lend(
+            principal=principal, agent=agent, scopes=grants.scopes_of(registered), now=now
         )
-        Run.objects.filter(pk=run.pk).update(grant_id=lent.grant)
+        run, lent = _new_row(agent, version, goal, start_key, principal, now, on), grants.as_lent(on)
         event = e.RunStarted(
             run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
@@ -82,14 +80,16 @@ def start_run(
     return run
 
 
-def _new_row(agent: Agent, version: str, goal: str, start_key: str, principal: User, now: datetime) -> Run:
+def _new_row(
+    agent: Agent, version: str, goal: str, start_key: str, principal: User, now: datetime, grant: Grant
+) -> Run:
     id_ = new_run_id()
     try:
         with transaction.atomic():
             return Run.objects.create(
                 id=id_, tenant_id=agent.tenant_id, agent=agent, agent_version=version, lineage=id_, goal=goal,
                 start_key=start_key, principal=principal, created_at=now, since=now, at=now, wake_at=now,
-                state=s.State.PLANNING.value,
+                state=s.State.PLANNING.value, grant=grant,
             )  # fmt: skip
     except IntegrityError as error:
         first = Run.objects.filter(tenant_id=agent.tenant_id, agent=agent, start_key=start_key).first()

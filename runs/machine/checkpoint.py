@@ -31,7 +31,8 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "context": ("observations", "artifacts", "advice", "signals"),
     "actions": ("effects", "rounds", "keys", "produced", "inherited", "undone", "children"),
     "governance": (
-        "constraints", "obligations", "requests", "revalidation", "lendings", "checked", "cancel_requested", "undo_requested",
+        "constraints", "obligations", "requests", "revalidation", "lendings", "checked",
+        "cancel_requested", "undo_requested",
     ),
 }  # fmt: skip
 _NAMED: Final = frozenset(name for fields in GROUPS.values() for name in fields)
