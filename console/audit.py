@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from accounts.guards import On, guarded
 from accounts.models import User
 from approvals.models import Attempt
-from console import audit_rights
+from console import audit_people, audit_rights
 from runs.access import visible_runs
 from runs.machine import events as e
 from runs.models import Event
@@ -59,6 +59,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
 }
 #: The filter's value for what is no action on a run.
 RIGHTS = "rights"
+PEOPLE = "people"
 #: What is kept of refused attempts only: the form was sent without a choice, or takes back what it did.
 _ALSO_TRIED: dict[str, Promise] = {
     "decide": gettext_lazy("Decide"),
@@ -95,7 +96,7 @@ class Filters:
         sent = {name: request.GET.get(name, "").replace("\x00", "") for name in request.GET}
         return cls(
             person=sent.get("person", ""),
-            action=sent.get("action", "") if sent.get("action") in (*ACTIONS, RIGHTS) else "",
+            action=sent.get("action", "") if sent.get("action") in (*ACTIONS, RIGHTS, PEOPLE) else "",
             run=sent.get("run", "").strip(),
             result=sent.get("result", "") if sent.get("result") in ("recorded", "refused") else "",
             page=number(sent.get("page")) or 1,
@@ -134,14 +135,31 @@ def audit(request: HttpRequest) -> HttpResponse:
 def _actions() -> list[Row]:
     """The actions to choose from."""
     rights = {"value": RIGHTS, "label": _("Grant or withdraw a right")}
-    return [*({"value": code, "label": words[0]} for code, words in ACTIONS.items()), rights]
+    people = {"value": PEOPLE, "label": _("Change people, or sign in")}
+    return [*({"value": code, "label": words[0]} for code, words in ACTIONS.items()), rights, people]
 
 
 def _sources(person: User, filters: Filters) -> list[Source]:
     """What the page is merged from: a query, newest first, and what makes a row of one of its results."""
     if filters.action == RIGHTS:
         return [_rights(person, filters)]
-    return [(_done(person, filters), _did), (_tried(person, filters), _refused), _rights(person, filters)]
+    if filters.action == PEOPLE:
+        return _people_sources(person, filters, sign_ins=True)
+    of_runs: list[Source] = [(_done(person, filters), _did), (_tried(person, filters), _refused)]
+    return [*of_runs, _rights(person, filters), *_people_sources(person, filters, sign_ins=False)]
+
+
+def _people_sources(person: User, filters: Filters, *, sign_ins: bool) -> list[Source]:
+    """What was done with people; sign-ins too where only that is asked for, since they would hide all else."""
+    if filters.run or filters.action not in ("", PEOPLE):
+        return []
+    found: list[Source] = []
+    if filters.result != "refused":
+        found.append((audit_people.changes(person, named=filters.person), audit_people.change_row))
+    if sign_ins:
+        signed = audit_people.sign_ins(person, named=filters.person, result=filters.result)
+        found.append((signed, audit_people.sign_in_row))
+    return found
 
 
 def _rights(person: User, filters: Filters) -> Source:

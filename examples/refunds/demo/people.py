@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from accounts.groups import group_titled, join_group, make_group
 from accounts.models import Membership, Tenant, User
 from accounts.rights import Right, grant_right
 from runs.clock import database_now
@@ -49,6 +50,15 @@ SECOND = DemoPerson(
 )
 VIEWER = DemoPerson(username="viktor", name="Viktor Blum", role="viewer", rights=(Right.VIEW_RUNS,))
 PEOPLE = (OPERATOR, APPROVER, SECOND, VIEWER)
+GROUPS = {
+    "Operators": (OPERATOR,),
+    "Approvers": (APPROVER, SECOND),
+    "Finance": (SECOND,),
+    "Viewers": (VIEWER,),
+    "Policy managers": (OPERATOR,),
+    "People managers": (OPERATOR,),
+}
+GROUP_RIGHTS = {"Policy managers": Right.MANAGE_POLICIES, "People managers": Right.MANAGE_PEOPLE}
 
 
 def make_house(passwords: Mapping[str, str]) -> tuple[Agent, dict[str, User]]:
@@ -57,7 +67,21 @@ def make_house(passwords: Mapping[str, str]) -> tuple[Agent, dict[str, User]]:
     agent, _ = Agent.objects.get_or_create(
         tenant=tenant, name="refunds", defaults={"title": "Supplier refunds"}
     )
-    return agent, {who.username: _person(who, agent, passwords[who.username]) for who in PEOPLE}
+    people = {who.username: _person(who, agent, passwords[who.username]) for who in PEOPLE}
+    for title, members in GROUPS.items():
+        _group(title, [people[who.username] for who in members], tenant)
+    return agent, people
+
+
+def _group(title: str, members: list[User], tenant: Tenant) -> None:
+    """Make the group once. What the story takes away by name, people hold themselves, so groups give only the rest."""
+    if group_titled(tenant.pk, title):
+        return
+    group, now = make_group(tenant=tenant, title=title), database_now()
+    for member in members:
+        join_group(group=group, person=member, actor=None, now=now)
+    if right := GROUP_RIGHTS.get(title):
+        grant_right(to=group.group, right=right, obj=tenant, actor=None, now=now)
 
 
 def _person(who: DemoPerson, agent: Agent, password: str) -> User:
