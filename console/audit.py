@@ -49,6 +49,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "settle": (gettext_lazy("Settle evidence against the record"), e.ContradictionStated.__name__, "settle"),
     "go_on": (gettext_lazy("Let a run go on"), e.RunResumed.__name__, "resume"),
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
+    "lend": (gettext_lazy("Lend to a run anew"), e.AuthorityLent.__name__, "lend"),
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
     "goal": (gettext_lazy("Revise the goal"), e.GoalRevised.__name__, "revise goal"),
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),

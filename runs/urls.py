@@ -45,6 +45,7 @@ urlpatterns = [
     path("runs/<run:run_id>/effects/<int:effect>/ask/", reconcile.ask, name="effect-ask"),
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
+    path("runs/<run:run_id>/lend/", steer.lend, name="run-lend"),
     path("runs/<run:run_id>/move/", steer.move, name="run-move"),
     path("runs/<run:run_id>/answer/", answer.answer, name="run-answer"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),

@@ -19,7 +19,7 @@ from runs.pages import ending, next_action, requests, words
 Holders = Mapping[Right, Sequence[User]]
 ACTING = (
     Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS,
-    Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES,
+    Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.START_RUNS,
 )  # fmt: skip
 
 
@@ -56,6 +56,9 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _line(
             next_action.label(action), url, Right(action.right or Right.OPERATE_RUNS), person, holders
         )
+    if action.action is Action.DECIDE and Decision.LEND in action.decisions:
+        name = str(words.DECISIONS[Decision.LEND][0])
+        yield _line(name, reverse("run-lend", args=[run]), Right.START_RUNS, person, holders)
     if action.action is Action.DECIDE and Decision.RESTART in action.decisions[1:]:
         name = str(words.DECISIONS[Decision.RESTART][0])
         yield _line(name, next_action.address(run, action), Right.RESTART_RUNS, person, holders)

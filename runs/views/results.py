@@ -125,6 +125,10 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("Your decision was recorded: the refused step is tried again."),
         _("A worker makes all checks again first."),
     ),
+    "lend": lambda: (
+        _("Authority was lent to the run anew."),
+        _("A person has to approve the rest of its plan before anything is sent."),
+    ),
     "move": lambda: (
         _("The run was moved to another version of its agent."),
         _("A worker of that version makes all checks again before anything is sent."),

@@ -15,7 +15,7 @@ from accounts.rights import Right
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
-from runs.pages import deciding, moving, stopping
+from runs.pages import deciding, moving, relending, stopping
 from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
@@ -77,6 +77,14 @@ def renew(request: HttpRequest, run_id: str) -> HttpResponse:
 def move(request: HttpRequest, run_id: str) -> HttpResponse:
     """Let another version of its agent go on with a run that waits."""
     return _serve(request, run_id, MOVE)
+
+
+@console_page
+@guarded(On.RUN, acts=(Right.START_RUNS,))
+@form_page
+def lend(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Lend anew to a run whose grant does not carry it any more."""
+    return _serve(request, run_id, LEND)
 
 
 def _serve(request: HttpRequest, run_id: str, form: Form) -> HttpResponse:
@@ -188,6 +196,26 @@ def _move(request: HttpRequest, page: Opened, submission: UUID) -> None:
         raise Incompatible([{"field": "choice", "message": moving.sentences(error.obstacles)}]) from error
 
 
+def _lend(request: HttpRequest, page: Opened, submission: UUID) -> None:
+    person = person_of(request)
+    run_for(person, page.run.pk, Right.START_RUNS)
+    if actions.repeated(submission, person, "lend"):
+        return
+    _same_subject(request, page)
+    choice, note = request.POST.get("choice", ""), typed(request, "note")
+    errors = []
+    if choice not in (relending.REST, relending.UNLIMITED):
+        errors = [{"field": "choice", "message": _("Choose up to how much you lend.")}]
+    if len(note) < LEAST_REASON:
+        errors += _too_short("note")
+    if errors:
+        raise FormWrong(errors)
+    actions.lend_anew(
+        person=person, run_id=page.run.pk, scopes=relending.scopes(page.run, page.state), note=note,
+        budget=relending.rest(page.state) if choice == relending.REST else None, submission=submission,
+    )  # fmt: skip
+
+
 def _renew(request: HttpRequest, page: Opened, submission: UUID) -> None:
     person = person_of(request)
     run_for(person, page.run.pk, Right.OPERATE_RUNS)
@@ -207,7 +235,10 @@ def _same_subject(request: HttpRequest, page: Opened) -> None:
 
 def _movable(page: Opened) -> Context:
     """Moving as one of the things that can be done with the run: it has a page of its own."""
-    return {"move": moving.link(page.run, page.state)}
+    return {
+        "move": moving.link(page.run, page.state),
+        "lend": relending.link(page.run, page.state),
+    }
 
 
 STOP = Form(
@@ -230,6 +261,13 @@ RENEW = Form(
     action="renew",
     context=lambda page: stopping.renew(page.run, page.state, page.reader),
     act=_renew,
+)
+LEND = Form(
+    template="runs/decide.html",
+    field="note",
+    action="lend",
+    context=lambda page: relending.lend(page.run, page.state, page.reader),
+    act=_lend,
 )
 MOVE = Form(
     template="runs/decide.html",
