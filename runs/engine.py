@@ -103,16 +103,28 @@ def _by_state(held: Held) -> bool:
             return _ask(held)
         case s.State.WAITING_APPROVAL:
             return _changed(
-                held, partial(_asked_too_long, planning.policy_for(held.state, held.agent).version)
+                held,
+                partial(_asked_too_long, held.agent, planning.policy_for(held.state, held.agent).version),
             )
         case s.State.CANCELLING:
             return _undo(held)
     return False
 
 
-def _asked_too_long(policy: str, state: s.RunState, now: datetime) -> Sequence[e.Event]:
-    """What ends a request by itself: another policy is in force, or its time is over."""
-    return decide.policy_changed(state, policy) or expiry.recorded(state, now)
+def _asked_too_long(agent: agents.Agent, policy: str, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    """What ends a request by itself: another policy is in force, its round or its time is over."""
+    return (
+        decide.policy_changed(state, policy)
+        or _asked_for_other_round(agent, state, now)
+        or expiry.recorded(state, now)
+    )
+
+
+def _asked_for_other_round(agent: agents.Agent, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    if state.plan is None or not state.uncovered:
+        return ()
+    asks = planning.requirement(state, agent, state.plan.plan)
+    return decide.rounds_changed(state, requirement=asks, request=str(uuid4()), now=now)
 
 
 def _changed(held: Held, decider: recovery.Decider) -> bool:

@@ -183,11 +183,10 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
 
 def _rounds(state: s.RunState) -> Iterator[Check]:
     """People approved each step in the round that was to come then; done again it is another intent."""
-    other = [step for step in state.remaining if not state.covers_round(step)]
-    for step in other:
+    for step in state.uncovered:
         was, now = state.approved_round(step), state.round_of(step)
         yield Check(name="rounds", passed=False, subject=step.name, was=str(was), now=str(now))
-    if not other:
+    if not state.uncovered:
         yield Check(name="rounds", passed=True)
 
 

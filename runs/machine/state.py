@@ -654,6 +654,11 @@ class RunState(Part, frozen=True, kw_only=True):
         held = self.standing(step.system, round_suffix(step.operation_id, round_))
         return held is not None or self.approved_round(step) == round_
 
+    @property
+    def uncovered(self) -> tuple[PlanStep, ...]:
+        """Steps to come that are in another round than the one that people are, or were, asked about."""
+        return tuple(step for step in self.remaining if not self.covers_round(step))
+
     def approved_round(self, step: PlanStep) -> int:
         """The round of the step that the latest request asks for."""
         bound = parse(self.request.conditions) if self.request else {}

@@ -7,6 +7,7 @@ import json
 from msgspec.structs import replace
 
 from approvals.models import Request
+from runs.actions import person_actor, write
 from runs.binding import changed
 from runs.clock import database_now
 from runs.engine import terms_of
@@ -59,6 +60,26 @@ def test_a_send_in_a_round_that_nobody_approved_is_not_made(house: House, world:
     tool = PAYER.writing("pay")
     sent = next_send(state, terms=terms_of(tool), account=tool.account, sender=sender(), now=database_now())
     assert sent == ()
+
+
+def test_a_request_for_a_round_that_is_over_ends_and_people_are_asked_about_the_one_to_come(
+    house: House,
+) -> None:
+    """People found that what an earlier run did had not happened, while the plan of this one waited."""
+    run = house.waiting()
+    lost = e.InheritedLost(run="run_0", effect=1, operation="bank pay:2000", round=0, steps=())
+    write(load(run.pk), [lost], run=run, actor=person_actor(house.operator), now=database_now())
+    assert {c.what for c in changed(load(run.pk), Request.objects.get(), PAYER)} == {"rounds.pay:2000"}
+
+    state = advance(run)
+
+    assert state.state is State.WAITING_APPROVAL
+    assert [(r.status, r.causes) for r in state.requests] == [
+        (RequestStatus.VOIDED, (CAUSE,)),
+        (RequestStatus.PENDING, ()),
+    ]
+    house.decide(run, house.approver)
+    assert advance(run).effects[1].operation_id == "pay:2000#1"
 
 
 def test_a_call_that_only_wrote_its_keys_in_another_order_is_the_same_plan(

@@ -48,6 +48,7 @@ from runs.machine.decide.plans import (
     proposed,
     read,
     requested,
+    rounds_changed,
     rounds_of,
     taken_back,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "restarted",
     "revalidated",
     "revised",
+    "rounds_changed",
     "rounds_of",
     "rounds_to_go_on",
     "signalled",

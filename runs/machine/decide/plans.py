@@ -162,6 +162,19 @@ def ask_anew(state: s.RunState, *, requirement: Requirement, request: str, now: 
     return (requested(state, plan.plan, plan.digest, requirement=asks, request=request, now=now),)
 
 
+def rounds_changed(state: s.RunState, *, requirement: Requirement, request: str, now: datetime) -> Events:
+    """A pending request for a round that is over by now is void, and people are asked about the round to come."""
+    asked = state.request
+    if asked is None or asked.status is not s.RequestStatus.PENDING:
+        return ()
+    causes = tuple(
+        e.Cause(what="rounds", subject=x.name, was=str(state.approved_round(x)), now=str(state.round_of(x)))
+        for x in state.uncovered
+    )
+    voided = e.ApprovalVoided(request=asked.id, version=asked.version, causes=causes)
+    return voided, *ask_anew(state, requirement=requirement, request=request, now=now)
+
+
 def taken_back(state: s.RunState, made: e.ApprovalTakenBack, again: Events) -> Events:
     """An approval was taken back. What it allowed asks anew (`again`), at once where nothing is in flight or unknown;
     else once that is settled, as the revalidation before the next send finds it.
