@@ -6,6 +6,7 @@
 `{% when moment %}`   absolute UTC and age; `relative=False`, `ms=True`, `clock=True` (time of day)
 `{% countdown moment %}`   remaining time in text, kept current by the script
 `{% untrusted text %}`   text from an agent, tool, file or person: escaped, hidden characters shown, isolated
+`{% word_diff parts %}`   what changed in a text, each part with a sign and a word
 `{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
 `{% longest_text as limit %}`   how many characters a reason or a note may have
 `{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
@@ -28,9 +29,10 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy, pgettext
 
 from runs.limits import LONGEST_TEXT
+from runs.pages.word_diff import Change, Part
 
 from . import durations, icons, labels
 from . import reveal as revealing
@@ -99,6 +101,38 @@ def change_mark(change: str) -> SafeString:
     """How a plan step differs from the base, as a sign and a word."""
     sign, words = labels.CHANGE.get(str(change), ("", str(change)))
     return format_html('<span class="change change-{}"><b>{}</b> {}</span>', change, sign, words)
+
+
+#: How each part of a difference is marked, beside its colour: element, sign, and the word for who hears the page.
+_DIFF: Final = {
+    Change.REMOVED: ("del", "−", gettext_lazy("removed:")),
+    Change.ADDED: ("ins", "+", gettext_lazy("added:")),
+}
+
+
+@register.simple_tag
+def word_diff(parts: Iterable[Part]) -> SafeString:
+    """What changed in a text, in reading order, with a sign before what is gone and what is new."""
+    return format_html(
+        '<p class="word-diff" dir="auto" data-content hx-disable>{}</p>',
+        format_html_join("", "{}", map(_part, parts)),
+    )
+
+
+def _part(part: Part) -> tuple[SafeString]:
+    shown = revealing.reveal(part.text)
+    if part.change not in _DIFF:
+        return (format_html("<span>{}</span>", shown),)
+    tag, sign, word = _DIFF[part.change]
+    return (
+        format_html(
+            '<{0}><b aria-hidden="true">{1}</b><span class="unseen">{2} </span>{3}</{0}>',
+            tag,
+            sign,
+            word,
+            shown,
+        ),
+    )
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from runs.actions.expiring import overdue_runs, record_expiry
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
-from runs.actions.goals import GoalRefused, ImpactMoved, refuse_words, revise_goal
+from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.relatives import tell_untold
@@ -33,6 +33,7 @@ from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved
 from runs.actions.writing import subject_of, write
 
 __all__ = [
+    "REVISE",
     "AgentMissing",
     "AlreadyHere",
     "AlreadyStarted",

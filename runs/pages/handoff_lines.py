@@ -36,7 +36,8 @@ def _goal(state: s.RunState, line: Line, action: Shown) -> Shown:
         return {"text": _("Original goal, never revised."), "quotes": quotes}
     by = _("Original, %(name)s") % {"name": first.author.name}
     quotes.append({"by": by, "at": first.at, "text": first.text})
-    return {"text": _("Committed now, goal v%(version)d.") % line.numbers, "quotes": quotes}
+    text = _("Committed now, goal v%(version)d.") % line.numbers
+    return {"text": text, "quotes": quotes, "url": "#goal", "url_label": _("What changed")}
 
 
 def _constraints(state: s.RunState, line: Line, action: Shown) -> Shown:

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import late, plans, waiting_steps
+from runs.pages import goal_versions, late, plans, waiting_steps
 from runs.pages.reviewing import latest_request
 from runs.pages.run_page import Reader, heading
 from runs.pages.who import why_not_decide
@@ -49,6 +49,7 @@ def _plan(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> Context:
         "digest": plan.digest,
         "at": plan.at,
         "goal_version": plan.plan.goal_version,
+        **goal_versions.note_on(state, plan),
         "policy_version": plan.plan.policy_version,
         "state_note": plans.became(state, plan),
     }

@@ -51,12 +51,22 @@ def _lines(page: Context, state: s.RunState) -> Iterator[str]:
         yield f"{number}. {line['key']}: {line['text']}"
         yield from (f"   {quote['by']}: “{quote['text']}”" for quote in line.get("quotes", ()))
         yield from (f"   {detail}" for detail in line.get("details", ()))
+    yield from _goals(page)
     yield from _doubt(page)
     yield from _relatives(page)
     yield ""
     yield _("Printed by %(by)s at %(at)s from version %(seq)s. Newer: %(url)s") % {
         "by": printed["by"], "at": stamp(printed["at"]), "seq": run["seq"], "url": printed["url"],
     }  # fmt: skip
+
+
+def _goals(page: Context) -> Iterator[str]:
+    """Every version of a goal that was revised."""
+    for goal in page["goals"]:
+        yield ""
+        facts = {**goal, "at": stamp(goal["at"])}
+        yield _("Goal v%(version)d, %(by)s, %(at)s: “%(text)s”") % facts
+        yield from (_("   Reason: %(reason)s") % {"reason": said} for said in [goal["reason"]] if said)
 
 
 def _doubt(page: Context) -> Iterator[str]:

@@ -19,6 +19,7 @@ from runs.models import Run
 from runs.pages import (
     effects,
     ending,
+    goal_versions,
     handoff_lines,
     next_action,
     parts,
@@ -128,6 +129,7 @@ def context(
         "next": action,
         "who": who.lines(state, reader.person, reader.holders),
         "handoff": handoff_lines.lines(state, reader.now, action),
+        "goals": goal_versions.history(state),
         **plans.shown(state, may_review=_may_review(state, reader)),
         "effects": ledger,
         "effects_summary": effects.summary(ledger),

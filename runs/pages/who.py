@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
 from runs.machine import state as s
+from runs.machine.decide import cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
@@ -19,7 +20,7 @@ from runs.pages import ending, next_action, requests, words
 Holders = Mapping[Right, Sequence[User]]
 ACTING = (
     Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS,
-    Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.START_RUNS,
+    Right.REVISE_GOALS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.START_RUNS,
 )  # fmt: skip
 
 
@@ -70,6 +71,10 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         line = _line(str(words.DECISIONS[Decision.CANCEL][0]), url, Right.CANCEL_RUNS, person, holders)
         text = " ".join(filter(None, (line.get("text"), ending.waits(state))))
         yield {**line, **({"text": text} if text else {})}
+    if not cannot_revise(state):
+        yield _line(
+            _("Revise the goal"), reverse("run-goal", args=[run]), Right.REVISE_GOALS, person, holders
+        )
     if ending.owes(state):
         yield from (_settle(o, person, holders) for o in state.open_obligations)
 

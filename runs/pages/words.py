@@ -238,6 +238,7 @@ REQUESTS: Final[dict[RequestStatus, Words]] = {
 RULES: Final[dict[str, Words]] = {
     "principal": gettext_lazy("the run acts on your behalf"),
     "creator": gettext_lazy("you started the run"),
+    "goal_reviser": gettext_lazy("you wrote the goal that the plan is for"),
 }
 
 SOURCES: Final[dict[str, Words]] = {

@@ -133,6 +133,12 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("The run was moved to another version of its agent."),
         _("A worker of that version makes all checks again before anything is sent."),
     ),
+    "revise goal": lambda: (
+        _("The goal was revised."),
+        _(
+            "Nothing more is sent for the goal before. The agent makes another plan, which is reviewed like any other."
+        ),
+    ),
     "replan": lambda: (
         _("Your decision was recorded: the agent makes another plan."),
         _("Nothing is sent before that plan is approved."),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from runs.pages.word_diff import word_diff
+
 NOW: Final = datetime(2026, 11, 30, 7, 44, 10, tzinfo=UTC)
 DIGEST: Final = "sha256:4b1e09aa51c0de77f0c3a1d2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4c07a"
 KEY: Final = "9c41d2aa51c0de77f0c3a1d2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c407aa"
@@ -236,6 +238,21 @@ SHELL: Final[dict[str, Any]] = {
     "checked_at": NOW,
 }
 
+GOAL_DIFF: Final = word_diff(
+    "Refund customers charged twice in batch 2291",
+    f"Refund customers charged twice, {HOSTILE}, and only charges under EUR 2 000",
+)
+GOALS: Final[list[dict[str, Any]]] = [
+    {
+        "version": 2, "text": f"Refund {HOSTILE}", "by": "Lin", "at": ago(63), "reason": OVERLONG, "taken": "",
+        "diff": GOAL_DIFF,
+    },
+    {
+        "version": 1, "text": "Refund customers charged twice in batch 2291", "by": "Ana", "at": ago(94), "reason": "",
+        "taken": "This run began with it: it is goal v3 of run_0.", "diff": (),
+    },
+]  # fmt: skip
+
 RUN_PAGE: Final[dict[str, Any]] = {
     **SHELL,
     "run": RUN_FACTS,
@@ -281,6 +298,7 @@ RUN_PAGE: Final[dict[str, Any]] = {
         }
     ],
     "approvals": APPROVALS,
+    "goals": GOALS,
     "claim": HOSTILE,
 }
 
@@ -664,6 +682,8 @@ PLAN: Final[dict[str, Any]] = {
         "version": 5,
         "digest": DIGEST,
         "at": ago(50),
+        "goal_note": "revised since: committed now is v3",
+        "goal_text": HOSTILE,
         "goal_version": 2,
         "policy_version": "refunds-3",
         "state_note": "Waits for approval.",
@@ -723,6 +743,26 @@ STOP: Final[dict[str, Any]] = {
     "values": {},
     "errors": [],
     "submission": "sub_4",
+}
+
+REVISE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "original": GOALS[1],
+    "committed": GOALS[0],
+    "next_version": 3,
+    "impact": [
+        "Plan v5 loses its validity at once.",
+        f"E-7 ({OVERLONG}) is settled first.",
+        "Obligations kept: 2.",
+    ],
+    "impact_digest": DIGEST,
+    "limits": {"text": 2000, "reason": 4000},
+    "over": "",
+    "may_revise": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_9",
 }
 
 DECIDE: Final[dict[str, Any]] = {
@@ -1156,6 +1196,23 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             },
             "errors": [{"field": "choice", "message": "Choose what becomes of what was done."}],
         },
+    ),
+    "revise-goal": ("runs/revise_goal.html", REVISE),
+    "revise-goal-wrong": (
+        "runs/revise_goal.html",
+        {**REVISE, "errors": [{"field": "text", "message": "Enter the new goal."}], "title_prefix": "Error:"},
+    ),
+    "revise-goal-difference": (
+        "runs/revise_goal.html",
+        {**REVISE, "review": {"diff": GOAL_DIFF}, "values": {"text": HOSTILE, "reason": OVERLONG}},
+    ),
+    "revise-goal-over": (
+        "runs/revise_goal.html",
+        {**REVISE, "over": "This run is over.", "conflict": CONFLICT, "values": {"text": OVERLONG}},
+    ),
+    "revise-goal-not-you": (
+        "runs/revise_goal.html",
+        {**REVISE, "may_revise": False, "why_not": "You may not."},
     ),
     "decide-undo": (
         "runs/decide.html",
