@@ -113,6 +113,7 @@ class Authority(Part, frozen=True, kw_only=True):
     """What the run was allowed to do and on whose account: references, and never a credential."""
 
     principal: str
+    grant: str
     approval: str
     approval_status: str
     deadline: datetime | None

@@ -50,7 +50,7 @@ def _position(state: s.RunState) -> c.Position:
 def _authority(state: s.RunState) -> c.Authority:
     identity, request = state.identity, state.request
     return c.Authority(
-        principal=identity.principal, approval=request.id if request else "",
+        principal=state.principal, grant=state.grant, approval=request.id if request else "",
         approval_status=request.status.value if request else "", deadline=identity.deadline,
         budget=identity.budget, spent=str(state.spent),
     )  # fmt: skip

@@ -60,6 +60,7 @@ def test_all_six_groups_and_what_may_still_come_are_in_it(house: House, half: Ru
     assert reading["value"] == {"order": "2000", "version": "v1"}
     assert [(x["key"], x["may"]) for x in actions_["open"]] == [(state.effects[2].key, "ask")]
     assert document["governance"]["authority"]["principal"] == str(house.operator.pk)
+    assert document["governance"]["authority"]["grant"] == state.grant != ""
     assert document["governance"]["authority"]["approval"] == state.requests[0].id
     assert document["governance"]["constraints"][0]["seq"] == 1
     assert document["versions"]["code"]["tool:pay"].startswith("sha256:")
