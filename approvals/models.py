@@ -15,6 +15,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Tenant
+from accounts.origin import origin
 
 #: Characters of a reason that the agent and other people have to understand.
 LEAST_REASON: Final = 10
@@ -151,6 +152,7 @@ class Decision(models.Model):
     #: The request after this decision, and how many approvals it then had.
     state_after = models.CharField(max_length=20, choices=RequestState)
     approvals_after = models.PositiveSmallIntegerField()
+    origin = models.JSONField(default=origin)  #: via, ip, request_id
 
     class Meta:
         indexes: ClassVar[list[models.Index]] = [

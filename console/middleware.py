@@ -9,6 +9,9 @@ from collections.abc import Callable
 import structlog
 from django.http import HttpRequest, HttpResponse
 
+from accounts.address import client_address
+from accounts.origin import coming_from
+
 log = structlog.get_logger(__name__)
 
 HEADER = "X-Request-Id"
@@ -32,7 +35,8 @@ class RequestId:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         incident = request_id(request)
         began = time.monotonic()
-        with structlog.contextvars.bound_contextvars(request_id=incident):
+        came = coming_from(ip=client_address(request), request_id=incident)
+        with structlog.contextvars.bound_contextvars(request_id=incident), came:
             response = self.get_response(request)
             # The path only: what was looked for and what was typed stay out of the logs.
             took = round((time.monotonic() - began) * 1000)

@@ -37,5 +37,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/<str:name>/<str:version>/", agents.agent, name="agent"),
     path("agents/<str:name>/<str:version>/move/<str:to>/", moves.move, name="agent-move"),
     path("audit/", audit.audit, name="audit"),
+    path("audit/export.<str:kind>", audit.export, name="audit-export"),
     *_pages("console.signing.urls", "console.people.urls", "approvals.urls", "runs.urls", *_agents()),
 ]

@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.models import Tenant
+from accounts.origin import origin
 from accounts.permissions import ON_AGENT, ON_RUN, declared
 from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
 from runs.machine.waits import WaitKind
@@ -413,6 +414,7 @@ class Submission(models.Model):
     seq = models.IntegerField(null=True)
     result = models.JSONField(default=dict)
     at = models.DateTimeField()
+    origin = models.JSONField(default=origin)  #: via, ip, request_id
 
     def __str__(self) -> str:
         return f"{self.action} {self.run_id}"

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from datetime import timedelta
+from functools import partial
+from uuid import uuid4
+
 import pytest
 from django.conf import settings
+from django.db import DatabaseError, transaction
 from playwright.sync_api import Browser
 
 from accounts.models import RightChange
-from accounts.rights import Right, withdraw_right
-from approvals.models import Verdict
+from accounts.rights import Right, grant_right, withdraw_right
+from approvals.models import Attempt, Decision, Request, Verdict
+from console.audit_export import harmless
 from runs.clock import database_now
+from runs.models import Event, Submission
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, read
 from tests.pages.test_review import address
 from tests.people import House
+
+
+@pytest.fixture(autouse=True)
+def viewer_sees_all(house: House) -> None:
+    """The viewer may see the whole log of the organisation."""
+    grant_right(to=house.viewer, right=Right.SEE_AUDIT, obj=house.tenant, actor=None, now=database_now())
 
 
 def entries(page: Node) -> list[str]:
@@ -50,7 +66,7 @@ def test_filters(house: House, sign_in: SignIn) -> None:
     assert found("") == 3 + rights
     assert found("person=Approver&action=reject") == 1
     assert found("action=rights") == rights
-    assert found("action=rights&person=Viewer") == 1
+    assert found("action=rights&person=Viewer") == 2
     assert found("action=rights&result=refused") == 0
     assert found(f"action=rights&run={run.pk}") == 0
     assert found(f"run={other.pk}") == 1
@@ -76,6 +92,90 @@ def test_rights_are_told_in_words(house: House, sign_in: SignIn) -> None:
 
     assert "Operator" in first and "withdrew “Approve plans” from Second" in first and "Payer" in first
     assert any("a command" in row and "granted “See runs” to Viewer" in row for row in others)
+    assert any("granted “See the whole audit log” to Viewer" in row and "Acme" in row for row in others)
+
+
+def test_who_may_not_see_the_whole_log_sees_what_they_did_themselves(house: House, sign_in: SignIn) -> None:
+    run = house.waiting()
+    house.decide(run, house.approver, Verdict.REJECT, "amount above the cap")
+    sign_in(house.second).post(address(run), {"decision": "approve", "submission": "2" * 32})
+
+    own, theirs = (
+        sign_in(person).get("/audit/").content.decode() for person in (house.approver, house.second)
+    )
+
+    assert "amount above the cap" in own and "amount above the cap" not in theirs
+    assert "started the run" not in own and "tried: Approve a plan" in theirs and "tried:" not in own
+    assert "Viewer" not in own + theirs
+    for who, kind in ((house.second, "csv"), (house.second, "jsonl")):
+        text = b"".join(sign_in(who).get(f"/audit/export.{kind}")).decode()
+        assert "amount above the cap" not in text and "tried: Approve a plan" in text
+
+
+def test_days_are_a_filter_and_an_entry_says_where_it_came_from(house: House, sign_in: SignIn) -> None:
+    run, today = house.waiting(), database_now().date()
+    client = sign_in(house.approver)
+    sent = {"decision": "reject", "reason": "amount above the cap", "submission": str(uuid4())}
+    request = Request.objects.get(subject__startswith=run.pk)
+    sent |= {"digest": request.digest, "conditions": request.conditions_digest}
+    answer = client.post(address(run), sent)
+    assert answer.status_code == 302
+
+    (row,) = entries(read(client.get(f"/audit/?action=reject&from={today}&to={today}")))
+
+    assert answer["X-Request-Id"] in row and "127.0.0.1" in row and "console" in row and "PlanRejected" in row
+    before, after = today - timedelta(days=1), today + timedelta(days=1)
+    for query in (f"to={before}", f"from={after}"):
+        assert not read(client.get(f"/audit/?{query}")).all("table")
+    assert client.get("/audit/?from=nonsense&to=0001-01-01&verify").status_code == 200
+
+
+def test_exports_carry_what_was_asked_for_and_no_formula(house: House, sign_in: SignIn) -> None:
+    run = house.waiting()
+    sign_in(house.approver).post(
+        address(run), {"decision": "reject", "reason": "=cmd|'/c calc'!A1", "submission": "no id"}
+    )
+    client = sign_in(house.viewer)
+
+    text = b"".join(client.get(f"/audit/export.csv?result=refused&run={run.pk}")).decode()
+    rows = list(csv.reader(io.StringIO(text)))
+    heads = {row[0]: row[1] for row in rows if row[0].startswith("# ")}
+    assert json.loads(heads["# filter"]) == {"run": run.pk, "result": "refused"}
+    assert heads["# zone"] == "UTC" and json.loads(heads["# tenants"]) == ["acme"]
+    columns, entry = rows[len(heads)], rows[len(heads) + 1]
+    found = dict(zip(columns, entry, strict=True))
+    assert (
+        found["reason"] == "'=cmd|'/c calc'!A1" and found["who"] == "Approver" and found["ip"] == "127.0.0.1"
+    )
+
+    lines = [json.loads(x) for x in b"".join(client.get("/audit/export.jsonl?action=start")).splitlines()]
+    assert lines[0]["head"]["filter"] == {"action": "start"} and lines[0]["head"]["whole_log_of"] == ["acme"]
+    assert [(x["who"], x["on"], x["via"]) for x in lines[1:]] == [("Operator", run.pk, "")]
+    assert client.get("/audit/export.xml").status_code == 404
+    assert "order" not in b"".join(sign_in(house.stranger).get("/audit/export.jsonl")).decode()
+
+
+def test_nobody_changes_what_stands_in_the_log_and_its_chains_are_verified(
+    house: House, sign_in: SignIn
+) -> None:
+    run = house.waiting()
+    house.decide(run, house.approver, Verdict.REJECT, "amount above the cap")
+    sign_in(house.viewer).post(address(run), {"decision": "reject", "submission": "1" * 32})
+    page = sign_in(house.viewer).get("/audit/?verify").content.decode()
+    assert "Chain verified: the log of the 1 run" in page
+    house.cancel(house.waiting("3"))
+    for table in (Attempt, Decision, RightChange, Submission, Event):
+        for spoil in (
+            table._base_manager.all().delete,
+            partial(table._base_manager.update, at=database_now()),
+        ):
+            with pytest.raises(DatabaseError), transaction.atomic():
+                spoil()
+
+
+@pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@x", "\t=1", " =1", "\uff1d1"])
+def test_no_cell_begins_like_a_formula(cell: str) -> None:
+    assert harmless(cell) == f"'{cell}" and harmless("order-1") == "order-1"
 
 
 def test_no_attempt_is_shown_as_its_code(house: House, sign_in: SignIn) -> None:
