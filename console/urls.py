@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, health, inbox, live, moves
+from console import agents, audit, health, inbox, live, moves, permissions
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -36,6 +36,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/<str:name>/", agents.agents, name="agents"),
     path("agents/<str:name>/<str:version>/", agents.agent, name="agent"),
     path("agents/<str:name>/<str:version>/move/<str:to>/", moves.move, name="agent-move"),
+    path("permissions/", permissions.permissions, name="permissions"),
+    path("permissions/check/", permissions.check, name="permission-check"),
     path("audit/", audit.audit, name="audit"),
     path("audit/export.<str:kind>", audit.export, name="audit-export"),
     *_pages("console.signing.urls", "console.people.urls", "approvals.urls", "runs.urls", *_agents()),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,6 +19,7 @@ from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
 from runs.pages import ending, next_action, requests, words
 
+_RUN = re.compile(r"run_[0-9A-Z]+")
 Holders = Mapping[Right, Sequence[User]]
 ACTING = (
     Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS,
@@ -102,7 +105,14 @@ def _line(action: str, url: str, right: Right, person: User, holders: Holders) -
     people = holders[right]
     if person in people:
         return {"action": action, "you": True, "url": url}
-    return {"action": action, "you": False, "text": why_not(person, right, people)}
+    run = _RUN.search(url)
+    asked = {"why_url": why_address(right, run[0])} if run else {}
+    return {"action": action, "you": False, "text": why_not(person, right, people), **asked}
+
+
+def why_address(right: Right, run: str) -> str:
+    """Where it is told in full why one can or cannot do this with the run."""
+    return f"{reverse('permission-check')}?{urlencode({'action': right.value, 'run': run})}"
 
 
 def why_not(person: User, right: Right, people: Sequence[User]) -> str:
@@ -126,7 +136,8 @@ def _approve(state: s.RunState, person: User, holders: Holders) -> dict[str, Any
     line = {"action": _("Approve plan v%(plan)d") % facts, "you": person in people}
     if line["you"]:
         return {**line, "url": reverse("plan-review", args=[state.identity.run, request.version])}
-    return {**line, "text": why_not_decide(request, person, holders)}
+    asked = why_address(Right(request.right), state.identity.run)
+    return {**line, "text": why_not_decide(request, person, holders), "why_url": asked}
 
 
 def _take_back(state: s.RunState) -> dict[str, Any]:

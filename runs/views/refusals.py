@@ -213,6 +213,7 @@ def forbidden(request: HttpRequest, run: Run, error: Refusal) -> HttpResponse:
         "detail": _("You cannot do this with this run."),
         "rule": _rule_of(error),
         "who_can": who.who_can([p for p in holders(right, run) if p != person_of(request)]),
+        "why_url": who.why_address(right, run.pk),
         "back_url": f"/runs/{run.pk}/",
         "back_label": _("Back to the run"),
     }

@@ -1397,6 +1397,35 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
     "audit": ("console/audit.html", AUDIT),
+    "permissions": (
+        "console/permissions.html",
+        {
+            **SHELL,
+            "tenants": [
+                {
+                    "name": "Acme",
+                    "rows": [{"label": "Approve plans", "groups": ["approvers: Payer"], "people": [HOSTILE]}],
+                    "groups": [
+                        {"title": "approvers", "people": ["Kim", "Lin"]},
+                        {"title": "x", "people": []},
+                    ],
+                }
+            ],
+            "rules": ["Workers, agents and commands never count as people."],
+        },
+    ),
+    "why-cannot": (
+        "console/why_cannot.html",
+        {
+            **SHELL,
+            "people": [{"value": "1", "label": "Lin", "chosen": True}],
+            "actions": [{"value": "approve_plans", "label": "Approve plans", "chosen": True}],
+            "run_id": RUN,
+            "verdict": "No: Lin cannot do this now.",
+            "rule": "Lin does not have the right “Approve plans” here.",
+            "more": ["It can be held on this run.", HOSTILE],
+        },
+    ),
     "login": (
         "registration/login.html",
         {"now": NOW, "form": {"username": {"value": "lin"}}, "next": "/runs/x/"},

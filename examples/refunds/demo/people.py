@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accounts.groups import group_titled, join_group, make_group
 from accounts.models import Membership, Tenant, User
+from accounts.permissions import ON_AGENT
 from accounts.rights import Right, grant_right
 from runs.clock import database_now
 from runs.models import Agent
@@ -34,6 +35,7 @@ OPERATOR = DemoPerson(
     rights=(
         Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
         Right.ATTEST_EFFECTS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.REVISE_GOALS,
+        Right.SEE_AUDIT,
     ),
 )  # fmt: skip
 APPROVER = DemoPerson(
@@ -91,7 +93,8 @@ def _person(who: DemoPerson, agent: Agent, password: str) -> User:
         person = User.objects.create_user(username=who.username, display_name=who.name, password=password)
         Membership.objects.create(user=person, tenant_id=agent.tenant_id)
         for right in who.rights:
-            grant_right(to=person, right=right, obj=agent, actor=None, now=database_now())
+            on = agent if right in ON_AGENT else agent.tenant
+            grant_right(to=person, right=right, obj=on, actor=None, now=database_now())
     elif not person.check_password(password):
         person.set_password(password)
         person.save(update_fields=["password"])

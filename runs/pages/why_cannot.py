@@ -1,0 +1,150 @@
+"""Why a person can or cannot do a thing with a run: the rights, the rules between people, and the state of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib.contenttypes.models import ContentType
+from django.utils.translation import gettext as _
+
+from accounts.held import held_by
+from accounts.models import Tenant, User
+from accounts.rights import DenialKind, Right, holders, why_not
+from approvals.checks import refuse_person
+from approvals.models import Request
+from approvals.outcomes import DecisionRefusedError
+from runs.machine import state as s
+from runs.machine.events import CancelRequested, EffectAttested, SignalReceived
+from runs.machine.safety import decisions_of
+from runs.machine.transitions import Decision, allows
+from runs.models import Agent, Run
+from runs.pages import words
+from runs.pages.who import who_can
+
+#: What can be asked about a run, and in this order.
+ASKED: Final = (
+    Right.VIEW_RUNS, Right.SEE_VALUES, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS,
+    Right.APPROVE_PLANS, Right.REVISE_GOALS, Right.REVOKE_CONSTRAINTS, Right.CANCEL_RUNS, Right.RESTART_RUNS,
+    Right.REREDUCE_RUNS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Yes or no, the rule that decides, and what else there is to know."""
+
+    yes: bool
+    rule: str
+    more: tuple[str, ...] = ()
+
+
+def answer(person: User, right: Right, run: Run, state: s.RunState) -> Answer:
+    """The first rule that stands in the way decides: the person, the right, a rule between people, the run's state."""
+    if denial := why_not(person, right, run):
+        return Answer(yes=False, rule=denial.sentence, more=_without(person, right, run, denial.kind))
+    had = tuple(_held(person, right, run))
+    request = _request(run, state) if right is Right.APPROVE_PLANS else None
+    if request and (refused := _part(request, person)):
+        return Answer(yes=False, rule=refused, more=had)
+    in_the_way = _STATES.get(right)
+    if in_the_way and (stands := in_the_way(state)):
+        return Answer(yes=False, rule=stands, more=had)
+    return Answer(yes=True, rule=_("Nothing stands in the way now."), more=(*had, *_later(right, state)))
+
+
+def _without(person: User, right: Right, run: Run, kind: DenialKind) -> tuple[str, ...]:
+    places = {"run": run.pk, "agent": run.agent.title, "tenant": run.tenant.name}
+    text = _("It can be held on this run (%(run)s), on its agent (%(agent)s), or on all of %(tenant)s.")
+    people = who_can([other for other in holders(right, run) if other != person])
+    held = _held(person, right, run) if kind is not DenialKind.RIGHT_MISSING else []
+    return (*((text % places,) if kind is DenialKind.RIGHT_MISSING else ()), *held, people)
+
+
+def _held(person: User, right: Right, run: Run) -> list[str]:
+    """How the person holds the right, one sentence for each way."""
+    kinds = ContentType.objects.get_for_models(Run, Agent, Tenant)
+    names = {kinds[Run].pk: run.pk, kinds[Agent].pk: run.agent.title, kinds[Tenant].pk: run.tenant.name}
+    found = []
+    for one in held_by(person, [right], run):
+        facts = {"right": one.right.label, "place": names.get(one.object_type_id, ""), "group": one.group}
+        by_group = _("The right “%(right)s” is held on %(place)s by the group %(group)s.")
+        alone = _("The right “%(right)s” is held on %(place)s by the person alone.")
+        found.append((by_group if one.group else alone) % facts)
+    return list(dict.fromkeys(found))
+
+
+def _request(run: Run, state: s.RunState) -> Request | None:
+    return Request.objects.filter(pk=state.request.id, tenant=run.tenant).first() if state.request else None
+
+
+def _part(request: Request, person: User) -> str:
+    """The rule between people that keeps this one from deciding; empty where none does."""
+    try:
+        refuse_person(request, person)
+    except DecisionRefusedError as refused:
+        return refused.sentence
+    return ""
+
+
+def _approve(state: s.RunState) -> str:
+    request = state.request
+    if state.state is not s.State.WAITING_APPROVAL or request is None:
+        return _("No plan of this run waits for approval now.")
+    if request.status is not s.RequestStatus.PENDING:
+        return str(words.REQUESTS[request.status])
+    return ""
+
+
+def _cancel(state: s.RunState) -> str:
+    if not allows(state.state, CancelRequested):
+        return _("This run is over.")
+    return _("The end of this run was asked for already.") if state.cancel_requested else ""
+
+
+def _decides(*decisions: Decision) -> Callable[[s.RunState], str]:
+    def stands(state: s.RunState) -> str:
+        if state.state is not s.State.NEEDS_HUMAN:
+            return _("This run is not stopped for a person, so there is nothing to decide.")
+        if set(decisions) & set(decisions_of(state)):
+            return ""
+        return _("What the run is stopped for does not allow it now.")
+
+    return stands
+
+
+def _operate(state: s.RunState) -> str:
+    """Answers, files and questions are taken as long as a run is open."""
+    return "" if allows(state.state, SignalReceived) else _("This run is over.")
+
+
+def _reconcile(state: s.RunState) -> str:
+    return "" if state.open_effects or state.contradicted else _("No effect of this run is in doubt.")
+
+
+def _attest(state: s.RunState) -> str:
+    unknown = any(effect.status is s.EffectStatus.UNKNOWN for effect in state.open_effects)
+    if state.contradicted or (unknown and allows(state.state, EffectAttested)):
+        return ""
+    return _("No effect of this run is unknown.")
+
+
+_STATES: Final[dict[Right, Callable[[s.RunState], str]]] = {
+    Right.APPROVE_PLANS: _approve,
+    Right.CANCEL_RUNS: _cancel,
+    Right.RESTART_RUNS: _decides(Decision.RESTART),
+    Right.OPERATE_RUNS: _operate,
+    Right.RECONCILE_EFFECTS: _reconcile,
+    Right.ATTEST_EFFECTS: _attest,
+}
+
+
+def _later(right: Right, state: s.RunState) -> list[str]:
+    """What is asked for once more in the moment of doing it."""
+    hard = state.plan is not None and any(not step.reversible for step in state.plan.plan.steps)
+    if right is Right.APPROVE_PLANS and hard:
+        return [_("What cannot be undone asks for a recent sign-in when it is decided.")]
+    if right is Right.ATTEST_EFFECTS:
+        return [_("What cannot be undone takes two people and asks for a recent sign-in.")]
+    return []
