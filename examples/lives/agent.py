@@ -61,6 +61,9 @@ class Mood(StrEnum):
     CONTRADICTS = "contradicts"  #: loses its answer, and its record shows another amount
     FALLS_SHORT = "falls_short"  #: does less than was ordered
     RESTLESS = "restless"  #: the order changes whenever it is read
+    MOVES = "moves"  #: careful, and the order is another one from the moment `until` on
+    PAIRED = "paired"  #: careful, and two people have to approve
+    BRIEF = "brief"  #: careful, and there is little time to approve
     STICKS = "sticks"  #: fine, and cannot be taken back although it should be
 
 
@@ -83,9 +86,10 @@ class Look(ReadingTool):
     def read(self, arguments: Mapping[str, Any], *, timeout: timedelta) -> Reading:
         """The order; at another version each time where it is restless."""
         until = arguments["until"]
-        if until and datetime.now(UTC) > datetime.fromisoformat(until):
+        over = bool(until) and datetime.now(UTC) > datetime.fromisoformat(until)
+        if over and arguments["mood"] != Mood.MOVES:
             raise Unreadable(_("The orders cannot be read any more."))
-        version = f"v{time.time_ns()}" if arguments["mood"] == Mood.RESTLESS else "v1"
+        version = f"v{time.time_ns()}" if arguments["mood"] == Mood.RESTLESS else "v2" if over else "v1"
         order = arguments["order"]
         return Reading(value={"order": order, "version": version}, resource=f"order:{order}", version=version)
 
@@ -313,9 +317,21 @@ LIVES = Agent(
         rules=(
             ApprovalRule(
                 name="a careful payment",
-                applies=lambda step: step.arguments.get("mood") == Mood.CAREFUL,
+                applies=lambda step: step.arguments.get("mood") in (Mood.CAREFUL, Mood.MOVES),
                 stands_for=timedelta(minutes=15),
                 not_by=frozenset({Party.PRINCIPAL, Party.CREATOR, Party.GOAL_REVISER}),
+            ),
+            ApprovalRule(
+                name="a payment for two people",
+                applies=lambda step: step.arguments.get("mood") == Mood.PAIRED,
+                needed=2,
+                stands_for=timedelta(minutes=15),
+                not_by=frozenset({Party.PRINCIPAL, Party.CREATOR}),
+            ),
+            ApprovalRule(
+                name="a payment in a hurry",
+                applies=lambda step: step.arguments.get("mood") == Mood.BRIEF,
+                stands_for=timedelta(seconds=3),
             ),
         ),
     ),

@@ -18,6 +18,7 @@ from accounts.fence import fence_exclusive
 from accounts.models import Membership, User
 from accounts.rights import Right
 from approvals.models import Request, RequestState, Verdict
+from examples.lives import voided
 from examples.lives.agent import LIVES, Mood
 from runs import actions, agents
 from runs.agents import Constraint
@@ -38,6 +39,7 @@ class People:
     operator: User
     approver: User
     leaving: User
+    guest: User  #: may approve single runs, for a while
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Life:
     over: Callable[[Run, People], None] | None = None
     reason: str = ""
     state: str = ""  #: where the run comes to rest, of a life that stops for no reason
+    shows: Callable[[Run], bool] | None = None  #: whether it has come so far there
 
 
 def _start(agent: Agent, people: People, life: Life, reason: str, **more: Any) -> Run:
@@ -130,16 +133,60 @@ def _fading(agent: Agent, people: People, life: Life, reason: str) -> Run:
     return _start(agent, people, replace(life, input={**life.input, "until": until}), reason)
 
 
-def _decide(run: Run, people: People, verdict: Verdict, reason: str) -> None:
-    """The approver decides on the plan that waits."""
+def _decide(run: Run, people: People, verdict: Verdict, reason: str, by: User | None = None) -> None:
+    """The approver, or somebody else, decides on the plan that waits."""
     request = Request.objects.filter(subject__startswith=f"{run.pk}:", state=RequestState.PENDING).latest(
         "opened_at"
     )
     actions.decide_plan(
-        person=people.approver, run_id=run.pk, version=int(request.subject.partition(":")[2]), verdict=verdict,
+        person=by or people.approver, run_id=run.pk, version=int(request.subject.partition(":")[2]), verdict=verdict,
         reason=reason, digest=request.digest, conditions_digest=request.conditions_digest, submission=uuid4(),
         signed_in_at=database_now(),
     )  # fmt: skip
+
+
+def _take_back(run: Run, people: People) -> None:
+    """The approver sees a mistake before a worker takes the run."""
+    if voided.ended(run):
+        return
+    with transaction.atomic():
+        _approve(run, people)
+        actions.take_back_approval(
+            person=people.approver, run_id=run.pk, version=run.plan_version, submission=uuid4(),
+            reason="The order was paid by hand this morning.",
+        )  # fmt: skip
+
+
+def _guest_leaves(run: Run, people: People) -> None:
+    """One who may approve this run alone does so, and may not any more before a worker takes it."""
+    if voided.ended(run):
+        return
+    with transaction.atomic():
+        voided.lend(run, people.guest)
+        _decide(run, people, Verdict.APPROVE, "as agreed", by=people.guest)
+        voided.take_away(run, people.guest)
+
+
+def _two_approve_one_leaves(run: Run, people: People) -> None:
+    """Of two who approved, one may not any more: what is left is not enough."""
+    if voided.ended(run):
+        return
+    with transaction.atomic():
+        _approve(run, people)
+        voided.lend(run, people.guest)
+        _decide(run, people, Verdict.APPROVE, "as agreed", by=people.guest)
+        voided.take_away(run, people.guest)
+
+
+def _ask(run: Run, people: People) -> None:
+    """The approver wants another plan."""
+    _decide(run, people, Verdict.ASK, "Pay it as any other order, without special care.")
+
+
+def _approve_moved(run: Run, people: People) -> None:
+    """Once the order is not as it was when the plan was made."""
+    if not voided.ended(run) and datetime.now(UTC) > run.created_at + READABLE_FOR + timedelta(seconds=1):
+        _approve(run, people)
 
 
 def _approve(run: Run, people: People) -> None:
@@ -279,6 +326,29 @@ LIFE: Final[dict[str, Life]] = {
     "waiting_runs": Life(
         goal="An order in parts", input={"proposes": "runs"}, begin=_start, state="waiting"
     ),
+    "voided_by_resource": Life(
+        goal="An order that changed after its payment was planned", input={"mood": Mood.MOVES.value}, begin=_fading,
+        waiting=_approve_moved, state="waiting_approval", shows=voided.ended,
+    ),
+    "voided_by_approver": Life(
+        goal="A payment whose approver may not approve any more", input=_CAREFUL, begin=_start,
+        waiting=_guest_leaves, state="waiting_approval", shows=voided.ended,
+    ),
+    "voided_by_quorum": Life(
+        goal="A payment that two had to approve, and one of them left", input={"mood": Mood.PAIRED.value},
+        begin=_start, waiting=_two_approve_one_leaves, state="waiting_approval", shows=voided.ended,
+    ),
+    "expired": Life(
+        goal="A payment that nobody decided in time", input={"mood": Mood.BRIEF.value}, begin=_start,
+        state="waiting_approval", shows=voided.ended,
+    ),
+    "taken_back": Life(
+        goal="A payment whose approval was taken back", input=_CAREFUL, begin=_start, waiting=_take_back,
+        state="waiting_approval", shows=voided.ended,
+    ),
+    "changes_asked": Life(
+        goal="A payment that was planned anew", input=_CAREFUL, begin=_start, waiting=_ask, state="succeeded"
+    ),
     "undone": Life(
         goal="An order that was withdrawn", input={"proposes": "time"}, begin=_start, waiting=_undo, state="cancelled"
     ),
@@ -316,4 +386,6 @@ def _rests(run: Run, life: Life, reason: str) -> bool:
     """Whether the run is where its life leads, or was taken further by somebody since."""
     if run.state in CLOSED and not life.over:
         return True
-    return run.state == life.state if life.state else (life.reason or reason) in run.reasons
+    if life.state:
+        return run.state == life.state and (life.shows is None or life.shows(run))
+    return (life.reason or reason) in run.reasons

@@ -13,6 +13,7 @@ from runs.clock import database_now
 from runs.models import Agent
 
 LEAVING = "lena"
+GUEST = "gustav"
 
 
 def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
@@ -25,6 +26,8 @@ def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
             grant_right(to=people[who.username], right=right, obj=agent, actor=None, now=database_now())
     leaving, _ = User.objects.get_or_create(username=LEAVING, defaults={"display_name": "Lena Brandt"})
     Membership.objects.get_or_create(user=leaving, tenant_id=refunds.tenant_id)
+    guest, _ = User.objects.get_or_create(username=GUEST, defaults={"display_name": "Gustav Moll"})
+    Membership.objects.get_or_create(user=guest, tenant_id=refunds.tenant_id)
     return agent, People(
-        operator=people[OPERATOR.username], approver=people[APPROVER.username], leaving=leaving
+        operator=people[OPERATOR.username], approver=people[APPROVER.username], leaving=leaving, guest=guest
     )

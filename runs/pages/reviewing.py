@@ -79,7 +79,7 @@ def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None
         "changes": [change(state, plan, step) for step in covered(state, plan)],
         "left_out": left_out(state, plan),
         "before": next_action.lost_before(state) if request is state.request else "",
-        "given": given(request),
+        "given": " ".join(filter(None, (given(request), _reset(state, request)))),
     }
 
 
@@ -236,6 +236,30 @@ def given(request: s.Request | None) -> str | None:
         text = ngettext("%(needed)d approval is needed.", "%(needed)d approvals are needed.", request.needed)
         return text % facts
     return _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.") % facts
+
+
+def _reset(state: s.RunState, request: s.Request) -> str:
+    """That approvals of the request before do not count for this one; empty where there were none."""
+    before = next((r for r in reversed(state.requests) if r.seq < request.seq), None)
+    names = [d.name for d in before.decisions if d.verdict == "approve"] if before else []
+    if before is None or not names or request.decisions or before.status is s.RequestStatus.CONSUMED:
+        return ""
+    facts = {
+        "needed": request.needed, "number": len(names), "names": words.joined(names), "version": before.version,
+    }  # fmt: skip
+    if before.version == request.version:
+        text = ngettext(
+            "0 of %(needed)d: %(number)d approval was given for an earlier request about it (%(names)s).",
+            "0 of %(needed)d: %(number)d approvals were given for an earlier request about it (%(names)s).",
+            len(names),
+        )
+        return text % facts
+    text = ngettext(
+        "0 of %(needed)d: %(number)d approval was given for version %(version)d (%(names)s), which this replaces.",
+        "0 of %(needed)d: %(number)d approvals were given for version %(version)d (%(names)s), which this replaces.",
+        len(names),
+    )
+    return text % facts
 
 
 def _effects(steps: Sequence[s.PlanStep]) -> int:

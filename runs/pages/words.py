@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
@@ -267,18 +268,42 @@ def file_size(size: int) -> str:
     return ngettext("%(number)d byte", "%(number)d bytes", size) % {"number": size}
 
 
+#: The same where the event names no subject.
+_BARE: Final[dict[str, Words]] = {
+    "budget_exhausted": gettext_lazy("the run’s budget does not cover the rest of its plan"),
+    "authority_lost": gettext_lazy("nobody may act for this run any more"),
+    "observation_stale": gettext_lazy("something that the plan rests on could not be read again"),
+    "tool_failed": gettext_lazy("the other system refused a step"),
+}
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+def times_in(text: str) -> str:
+    """The text with each time in it as pages write times."""
+    return _ISO.sub(lambda found: moment(datetime.fromisoformat(found[0])), text)
+
+
 def reason(found: Reason) -> str:
     """Why a run needs a person, as a clause without its evidence."""
     words = REASONS.get(found.code)
+    if not found.subject:
+        words = _BARE.get(found.code, words)
     return str(words) % {"subject": found.subject} if words else found.code
 
 
 def reason_with_evidence(found: Reason, *, whole: bool = False) -> str:
     """The reason as a whole sentence with what was seen, cut at QUOTED characters unless `whole`."""
-    said = str(LENDING.get(found.evidence, found.evidence))
-    evidence = said if whole else short(said)
+    evidence = _evidence(found)
+    evidence = evidence if whole else short(evidence)
     facts = {"reason": sentence_case(reason(found)), "evidence": ended(evidence)}
     return _("%(reason)s: %(evidence)s") % facts if found.evidence else _("%(reason)s.") % facts
+
+
+def _evidence(found: Reason) -> str:
+    """What was seen, in words where the event has a bare value."""
+    if found.code == "budget_exhausted" and found.evidence.startswith("-"):
+        return _("%(amount)s is missing") % {"amount": found.evidence.removeprefix("-")}
+    return times_in(str(LENDING.get(found.evidence, found.evidence)))
 
 
 def short(text: str) -> str:
@@ -298,7 +323,10 @@ def ended(text: str) -> str:
 
 
 def sentence_case(text: str) -> str:
-    """The first letter as at the start of a sentence."""
+    """The first letter as at the start of a sentence; an id stays as it is."""
+    first = text.split(" ", 1)[0]
+    if any(not letter.isalpha() for letter in first.rstrip(",.;’s")):
+        return text
     return text[:1].upper() + text[1:]
 
 
@@ -311,7 +339,8 @@ def cause(found: Cause) -> str:
     if found.what == "grant":
         facts = {"subject": found.subject, "was": grant_name(found.was), "now": grant_name(found.now)}
         return str(_CAUSES["grant"]) % facts
-    facts = {"subject": found.subject, "was": found.was or "–", "now": found.now or "–", "what": found.what}
+    was, now = times_in(found.was) or "–", times_in(found.now) or "–"
+    facts = {"subject": found.subject, "was": was, "now": now, "what": found.what}
     words = _CAUSES.get(found.what)
     return str(words) % facts if words else _("%(what)s %(subject)s: %(was)s → %(now)s") % facts
 
@@ -379,7 +408,8 @@ def binding(path: str) -> str:
 
 def bound_change(change: Change) -> str:
     """One value that an approval is bound to and that changed, from what to what."""
-    facts = {"what": binding(change.what), "was": change.before or "–", "now": change.after or "–"}
+    was, now = times_in(change.before or "–"), times_in(change.after or "–")
+    facts = {"what": binding(change.what), "was": was, "now": now}
     return _("%(what)s %(was)s → %(now)s") % facts
 
 

@@ -51,6 +51,10 @@ class FormWrong(Exception):
         super().__init__("; ".join(error["message"] for error in errors))
 
 
+class Bare(FormWrong):
+    """An answer that does not say to which question it is one: never guessed, also where only one is open."""
+
+
 class Incompatible(FormWrong):
     """The version that was chosen cannot take the run over; `errors` say why."""
 
@@ -138,6 +142,8 @@ def status_of(error: Refusal) -> int:
     match error:
         case NotPermitted() | NotAllowedError() | SeparationOfDutiesError():
             return 403
+        case Bare():
+            return 400
         case FormWrong() | ReasonMissingError() | ConclusionRefused():
             return 422
         case SubmissionReusedError():

@@ -15,6 +15,7 @@ from approvals.binding import Change
 from approvals.models import LEAST_REASON, Verdict
 from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
 from runs import actions, agents
+from runs.access import run_for
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.pages import plans, reviewing, words
@@ -34,7 +35,7 @@ from runs.views.frame import (
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened, predecessor
-from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, longer
+from runs.views.refusals import Bare, Errors, FormWrong, Refusal, Tried, attempt, longer
 from runs.views.results import to_run
 
 
@@ -107,6 +108,9 @@ def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResp
     sent = request.POST
     submission = submission_of(request)
     verdict, reason = sent.get("decision", ""), typed(request, "reason")
+    if not sent.get("digest") or not sent.get("conditions"):
+        run_for(person_of(request), page.run.pk, Right.APPROVE_PLANS)
+        raise Bare(_bare())
     if submission is None or (errors := _errors(request, page, plan, submission)):
         raise FormWrong(errors if submission else _nothing_chosen())
     actions.decide_plan(
@@ -115,6 +119,14 @@ def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResp
         signed_in_at=signed_in_at(request),
     )  # fmt: skip
     return to_run(page.run.pk, submission)
+
+
+def _bare() -> Errors:
+    message = _(
+        "This form does not say which plan and which request it decides about, so nothing was recorded. Open the page "
+        "again."
+    )
+    return [{"field": "", "message": message}]
 
 
 def _nothing_chosen() -> Errors:
@@ -217,7 +229,7 @@ def _compared(page: Opened, plan: s.PlanVersion, error: Refusal) -> Sequence[Pai
 
 def _changed(change: Change) -> Pair:
     name = words.binding(change.what)
-    was, now = change.before or "–", change.after or "–"
+    was, now = words.times_in(change.before or "–"), words.times_in(change.after or "–")
     return {
         "saw": _("%(what)s: %(value)s") % {"what": name, "value": was},
         "now": _("%(what)s: %(value)s") % {"what": name, "value": now},

@@ -1,4 +1,6 @@
-"""`manage.py demo_lives`: one run of the demo for each reason why a run can need a person."""
+"""`manage.py demo_lives`: one run of the demo for each reason why a run can need a person, and for each way in which an
+approval ends unused.
+"""
 
 from __future__ import annotations
 

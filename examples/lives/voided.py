@@ -1,0 +1,37 @@
+"""Lives of approvals that end before they are used: each by another cause, which the pages name from what to what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from accounts.rights import Right, grant_right, withdraw_right
+from approvals.models import OPEN_STATES, Request, RequestState
+from runs.clock import database_now
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from runs.models import Run
+
+DECIDED = (RequestState.CONSUMED, RequestState.REJECTED)
+
+
+def ended(run: Run) -> bool:
+    """Whether an approval of the run, or a request for one, ended unused, and what follows has begun."""
+    requests = Request.objects.filter(subject__startswith=f"{run.pk}:")
+    over = requests.exclude(state__in=(*OPEN_STATES, *DECIDED))
+    if over.filter(state=RequestState.EXPIRED).exists():
+        return True  # a person asks again
+    return over.exists() and requests.filter(state=RequestState.PENDING).exists()
+
+
+def lend(run: Run, to: User) -> None:
+    """For this run alone."""
+    grant_right(to=to, right=Right.APPROVE_PLANS, obj=run, actor=None, now=database_now())
+
+
+def take_away(run: Run, person: User) -> None:
+    """What was lent for this run."""
+    with transaction.atomic():
+        withdraw_right(to=person, right=Right.APPROVE_PLANS, obj=run, actor=None, now=database_now())
