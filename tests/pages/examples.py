@@ -1394,6 +1394,22 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "notices_url": None,
             "unknown": [UNKNOWN],
             "printed": {"by": "Lin", "at": NOW, "url": "http://h/r/"},
+            "may": "You may take it (right “Reconcile effects”).",
+            "json_url": f"/runs/{RUN}/handoff.json",
+            "schema_url": "/static/schemas/handoff-1.json",
+            "more": [
+                {
+                    "key": "never",
+                    "title": "What must never be sent again",
+                    "lines": [
+                        {
+                            "text": "E-6 refund EUR 310.00 to cus_51: it happened, and the other system honours no key. "
+                            "A second send is a second effect."
+                        }
+                    ],
+                },
+                {"key": "assumptions", "title": "What is taken for true", "lines": [{"text": "Nothing."}]},
+            ],
         },
     ),
     "audit": ("console/audit.html", AUDIT),
