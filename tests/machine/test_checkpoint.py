@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from runs.machine import checkpoint, checkpointing
+from runs.machine import checkpoint, checkpointing, decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, parse
 from runs.machine.checkpoint import GROUPS, CheckpointRefused, fields_of
 from runs.machine.evolve import evolve, reduce
 from runs.machine.safety import Action, next_safe_action
-from tests.machine.lives import LIVES, OPERATOR
+from tests.machine.lives import LIVES, OPERATOR, SENDER, TERMS, unknown
 
 cuts = st.sampled_from(sorted(LIVES)).flatmap(
     lambda name: st.integers(1, len(LIVES[name]().log)).map(lambda seq: (name, seq))
@@ -128,3 +129,18 @@ def test_a_part_that_is_missing_is_named() -> None:
     del whole["governance"]["constraints"]
     with pytest.raises(CheckpointRefused, match="constraints"):
         checkpoint.read(canonical(whole))
+
+
+@pytest.mark.parametrize("queryable", [True, False])
+def test_what_did_not_happen_until_then_is_asked_about_before_it_is_sent_again(queryable: bool) -> None:
+    """The run may have sent it again after its checkpoint was written."""
+    life = unknown()
+    life.take(e.EffectReconciled(effect=life.effect.number, happened=False, asked=1, reference="", note=""))
+    terms = replace(TERMS, queryable=queryable)
+    effects = {n: replace(x, terms=terms) for n, x in life.state.effects.items()}
+    state = taken_in(replace(life.state, effects=effects))
+    for lost, expected in ((False, [e.EffectSent]), (True, [e.EffectSent, e.OutcomeUnknown])):
+        sent = decide.next_send(
+            replace(state, history_lost=lost), terms=terms, account="acct", sender=SENDER, now=life.at
+        )
+        assert [type(x) for x in sent] == (expected if queryable or not lost else [e.HumanNeeded])

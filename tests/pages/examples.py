@@ -1403,8 +1403,8 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
                     "title": "What must never be sent again",
                     "lines": [
                         {
-                            "text": "E-6 refund EUR 310.00 to cus_51: it happened, and the other system honours no key. "
-                            "A second send is a second effect."
+                            "text": "E-6 refund EUR 310.00 to cus_51: it happened, and the other system honours no "
+                            "key. A second send is a second effect."
                         }
                     ],
                 },
