@@ -40,7 +40,9 @@ class Unreadable:
         raise DocumentRefused(self.why)
 
 
-def in_force(*, tenant_id: UUID, agent: str, own: Policy) -> Policy:
+def in_force[Own: Policy | None](
+    *, tenant_id: UUID, agent: str, own: Own
+) -> Own | DocumentPolicy | Unreadable:
     """The policy that counts for this agent in this tenant now: the one released last, else the agent's own.
 
     Read it after the fence where something is decided by it.

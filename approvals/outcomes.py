@@ -10,6 +10,7 @@ ApprovalError
     ExpiredError                 409: nothing was approved; ask anew
     NotOpenError                 409: nothing here to decide, take back, void or use
     ReasonMissingError           422: all but an approval needs words, ten characters at least
+    CheckFailedError             422: the policy does not let this plan be approved, or only knowingly
     SubmissionReusedError        400: this form's id belongs to another decision
 """
 
@@ -210,6 +211,33 @@ class ReasonMissingError(DecisionRefusedError):
     @property
     def sentence(self) -> str:
         return _("Enter a reason of at least 10 characters. The agent and the next operator will read it.")
+
+
+class CheckFailedError(DecisionRefusedError):
+    """A check of the policy fails. `hard`: nobody can approve; else an approver can, by naming the check and why."""
+
+    code = "check_failed"
+
+    def __init__(self, *, name: str, must: str, hard: bool) -> None:
+        super().__init__(name)
+        self.name, self.must, self.hard = name, must, hard
+
+    @property
+    def sentence(self) -> str:
+        facts = {"name": self.name, "must": self.must}
+        if self.hard:
+            return _("This plan cannot be approved. It fails the check “%(name)s”: %(must)s") % facts
+        return (
+            _(
+                "This plan fails the check “%(name)s”: %(must)s To approve it all the same, tick the check’s box and enter "
+                "a reason."
+            )
+            % facts
+        )
+
+    @property
+    def facts(self) -> Mapping[str, str | None]:
+        return {"check": self.name, "kind": "hard" if self.hard else "soft"}
 
 
 class SubmissionReusedError(DecisionRefusedError):

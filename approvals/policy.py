@@ -113,6 +113,12 @@ class Policy(Protocol):
     def evaluate(self, steps: Sequence[Step]) -> Requirement: ...
 
 
+def names_of(policy: Policy) -> frozenset[str]:
+    """Which of a step's values the policy looks at, where it can say so; nothing for one that is code."""
+    names: frozenset[str] = getattr(policy, "names", frozenset())
+    return names
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
     """The policy that is a list of rules: each that applies to any step is heeded, the strictest of each kind

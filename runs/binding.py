@@ -8,7 +8,7 @@ from runs import planning
 from runs.agents import Agent
 from runs.machine import decide
 from runs.machine import state as s
-from runs.machine.canonical import digest
+from runs.machine.canonical import canonical, digest, parse
 
 
 def changed(state: s.RunState, request: Request, agent: Agent | None) -> tuple[Change, ...]:
@@ -29,10 +29,16 @@ def _conditions(
 ) -> str:
     """The conditions as they would be written now."""
     if agent is None:
-        return known.conditions
+        rules = planning.policy_if_known(state, None)
+        return known.conditions if rules is None else _under(rules.version, known.conditions)
     requirement = planning.requirement(state, agent, plan.plan)
     rounds = decide.rounds_of(state, plan.plan)
     return decide.conditions(plan.plan, now, requirement, known.expires_at, rounds)
+
+
+def _under(policy_version: str, conditions: str) -> str:
+    """The same conditions under that policy, of which no more is known here."""
+    return canonical({**parse(conditions), "policy_version": policy_version})
 
 
 def _moved(request: Request, known: s.Request) -> tuple[Change, ...]:

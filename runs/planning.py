@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -271,7 +272,7 @@ def _rests(
 def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) -> decide.Requirement:
     """What the policy in force asks for this plan; a person in any case where authority was lent anew."""
     rules = policy_for(state, agent)
-    asked = asked_by(rules, state, agent, plan)
+    asked = asked_by(rules, state, plan)
     asks = decide.Requirement(
         needed=asked.needed,
         right=asked.right.value,
@@ -288,47 +289,56 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
 _LOOKED_UP = frozenset({policy.Party.OTHER_TENANT})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Whose run it is, by the names that people write in policies."""
+
+    agent: str
+    tenant: str  #: its short name
+    principal: str  #: a sign-in name
+
+
 def policy_for(state: s.RunState, agent: agents.Agent) -> policy.Policy:
     """The policy that counts for this run now: the one that its tenant holds for the agent, else the agent's own."""
     return held.in_force(tenant_id=UUID(state.identity.tenant), agent=agent.name, own=agent.policy)
 
 
-def asked_by(
-    rules: policy.Policy, state: s.RunState, agent: agents.Agent, plan: s.PlanDocument
-) -> policy.Requirement:
+def policy_if_known(state: s.RunState, agent: agents.Agent | None) -> policy.Policy | None:
+    """As `policy_for`, where this process may lack the agent's code: None where that code's own policy counts."""
+    own = agent.policy if agent else None
+    return held.in_force(tenant_id=UUID(state.identity.tenant), agent=state.identity.agent, own=own)
+
+
+def asked_by(rules: policy.Policy, state: s.RunState, plan: s.PlanDocument) -> policy.Requirement:
     """What a policy asks for this plan."""
-    return policy.requirement(policy=rules, steps=judged_steps(state, agent, plan, rules))
+    return policy.requirement(policy=rules, steps=judged_steps(plan, _about(state, rules)))
 
 
-def judged_steps(
-    state: s.RunState, agent: agents.Agent, plan: s.PlanDocument, rules: policy.Policy
-) -> list[policy.Step]:
+def judged_steps(plan: s.PlanDocument, about: About) -> list[policy.Step]:
     """The plan's steps as policies see them: all but those that only wait."""
-    about = _about(state, rules)
-    return [_judged(agent, x, about) for x in plan.steps if x.wait is None or x.wait.children]
+    return [_judged(x, about) for x in plan.steps if x.wait is None or x.wait.children]
 
 
-def _about(state: s.RunState, rules: policy.Policy) -> dict[str, str]:
-    """Whose run it is, by the names that people write. Asked only where the policy looks at it."""
-    names: frozenset[str] = getattr(rules, "names", frozenset())
-    found = {}
-    if "tenant" in names:
-        found["tenant"] = Tenant.objects.values_list("slug", flat=True).get(pk=state.identity.tenant)
-    if "principal" in names:
-        found["principal"] = User.objects.values_list("username", flat=True).get(pk=state.identity.principal)
-    return found
+def _about(state: s.RunState, rules: policy.Policy) -> About:
+    """Whose run it is. The database is asked only where the policy looks at it."""
+    names, known = policy.names_of(rules), state.identity
+    tenants, users = (
+        Tenant.objects.values_list("slug", flat=True),
+        User.objects.values_list("username", flat=True),
+    )
+    return About(
+        agent=known.agent,
+        tenant=tenants.get(pk=known.tenant) if "tenant" in names else "",
+        principal=users.get(pk=known.principal) if "principal" in names else "",
+    )
 
 
-def _judged(agent: agents.Agent, step: s.PlanStep, about: Mapping[str, str]) -> policy.Step:
-    """A step as policies see it. One that starts runs is no tool: it is judged by what they may spend."""
-    arguments = parse(late.counted(step))
-    if step.wait is None:
-        cost = agent.writing(step.tool).cost(arguments)
-    else:
-        cost = None if step.cost is None else Decimal(step.cost)
+def _judged(step: s.PlanStep, about: About) -> policy.Step:
+    """A step as policies see it, the dearest that it may become. One that starts runs is judged by what they may spend."""
     return policy.Step(
-        tool=step.tool or "run", arguments=arguments, cost=cost, reversible=step.reversible, agent=agent.name,
-        tenant=about.get("tenant", ""), principal=about.get("principal", ""),
+        tool=step.tool or "run", arguments=parse(late.counted(step)), reversible=step.reversible,
+        cost=None if step.cost is None else Decimal(step.cost), agent=about.agent, tenant=about.tenant,
+        principal=about.principal,
     )  # fmt: skip
 
 

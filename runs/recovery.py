@@ -46,6 +46,7 @@ from runs.tools import Ambiguous, Call, Found, Match, WritingTool
 log = logging.getLogger(__name__)
 
 CLAIMS_WITHOUT_EVENT = 5
+VOID_AT_MOST = 200  #: runs told of another policy by one sweep, each in a transaction of its own
 UNREADABLE_PAUSE = timedelta(seconds=60)
 #: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
 EVIDENCE_PATIENCE = timedelta(seconds=60)
@@ -429,6 +430,7 @@ def sweep() -> int:
     """
     actions.tell_untold(SWEEP_AT_MOST)
     _record_expiries()
+    actions.void_outdated(VOID_AT_MOST)
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
     _wake(due)

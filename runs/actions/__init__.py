@@ -14,6 +14,13 @@ from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
+from runs.actions.policies import (
+    PolicyNotManaged,
+    PolicyOutdated,
+    add_policy,
+    release_policy,
+    void_outdated,
+)
 from runs.actions.relatives import tell_untold
 from runs.actions.rereducing import rereduce_run
 from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
@@ -46,6 +53,9 @@ __all__ = [
     "Moved",
     "NoPlanToDecide",
     "NothingToChange",
+    "PolicyNotManaged",
+    "PolicyOutdated",
+    "add_policy",
     "attach_file",
     "attest_effect",
     "cancel_run",
@@ -67,6 +77,7 @@ __all__ = [
     "record_answer",
     "record_expiry",
     "refuse_words",
+    "release_policy",
     "renew_request",
     "repeated",
     "rereduce_run",
@@ -81,5 +92,6 @@ __all__ = [
     "take_back_approval",
     "take_in",
     "tell_untold",
+    "void_outdated",
     "write",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -14,7 +14,8 @@ from accounts.reauthentication import require_recent
 from accounts.rights import Right, why_not
 from approvals import decisions as approvals
 from approvals.models import Request, Verdict
-from approvals.outcomes import AlreadyRecorded, NotNeeded, Outcome, StaleError
+from approvals.outcomes import AlreadyRecorded, CheckFailedError, NotNeeded, Outcome, StaleError
+from approvals.policy import CheckKind
 from runs import access, agents, binding, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
 from runs.actions.writing import subject_of, write
@@ -60,8 +61,11 @@ def decide_plan(
     conditions_digest: str,
     submission: UUID,
     signed_in_at: datetime | None = None,
+    overrides: Collection[str] = (),
 ) -> Outcome:
     """Record a person's decision on a plan version that their page showed.
+
+    `overrides` are the soft checks that fail and that the person knows of: with any of them an approval needs words.
 
     `signed_in_at` is when the person last proved who they are: too long ago to approve what cannot be undone raises
     ReauthenticationNeeded. Raises NoPlanToDecide, NothingToChange, the errors of `approvals.outcomes`,
@@ -81,7 +85,9 @@ def decide_plan(
         if not isinstance(outcome, AlreadyRecorded | NotNeeded):
             if verdict is Verdict.APPROVE and _cannot_be_undone(state):
                 require_recent(signed_in_at=signed_in_at, now=now)
-            write(state, _decision_events(state, outcome), run=run, actor=person_actor(person), now=now)
+            known = _overridden(state, run, verdict, overrides, reason)
+            events = _decision_events(state, outcome, known)
+            write(state, events, run=run, actor=person_actor(person), now=now)
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return outcome
 
@@ -103,11 +109,26 @@ _VERDICTS: dict[Verdict, type[e.ApprovalGiven | e.PlanRejected | e.ChangesAsked]
 }
 
 
-def _decision_events(state: s.RunState, outcome: Outcome) -> list[e.Event]:
+def _overridden(
+    state: s.RunState, run: Run, verdict: Verdict, overrides: Collection[str], reason: str
+) -> tuple[str, ...]:
+    """The failing checks that an approval overrides. Raises CheckFailedError for one that it does not."""
+    if verdict is not Verdict.APPROVE or state.plan is None:
+        return ()
+    rules = planning.policy_if_known(state, code_of(run))
+    failed = planning.asked_by(rules, state, state.plan.plan).failed if rules else ()
+    for check in failed:
+        hard = check.kind is CheckKind.HARD
+        if hard or check.name not in overrides or not reason.strip():
+            raise CheckFailedError(name=check.name, must=check.sentence, hard=hard)
+    return tuple(check.name for check in failed)
+
+
+def _decision_events(state: s.RunState, outcome: Outcome, overrides: tuple[str, ...]) -> list[e.Event]:
     made, request = outcome.decision, state.requests[-1]
     decided = _VERDICTS[Verdict(made.verdict)](
         request=request.id, version=request.version, digest=request.digest, person=str(made.person_id),
-        submission=str(made.submission), reason=made.reason,
+        submission=str(made.submission), reason=made.reason, **({"overrides": overrides} if overrides else {}),
     )  # fmt: skip
     if made.state_after != s.RequestStatus.VALID.value:
         return [decided]

@@ -21,6 +21,7 @@ from accounts.reauthentication import ReauthenticationNeeded
 from accounts.rights import Right, holders
 from approvals.attempts import record_refused
 from approvals.outcomes import (
+    CheckFailedError,
     DecisionRefusedError,
     NotAllowedError,
     ReasonMissingError,
@@ -144,7 +145,7 @@ def status_of(error: Refusal) -> int:
             return 403
         case Bare():
             return 400
-        case FormWrong() | ReasonMissingError() | ConclusionRefused():
+        case FormWrong() | ReasonMissingError() | CheckFailedError() | ConclusionRefused():
             return 422
         case SubmissionReusedError():
             return 400

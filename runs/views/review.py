@@ -13,7 +13,7 @@ from accounts.guards import On, guarded
 from accounts.rights import Right
 from approvals.binding import Change
 from approvals.models import LEAST_REASON, Verdict
-from approvals.outcomes import ConflictError, DecisionRefusedError, ExpiredError, StaleError
+from approvals.outcomes import CheckFailedError, ConflictError, DecisionRefusedError, ExpiredError, StaleError
 from runs import actions, agents
 from runs.access import run_for
 from runs.machine import state as s
@@ -116,7 +116,7 @@ def _decide(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResp
     actions.decide_plan(
         person=person_of(request), run_id=page.run.pk, version=plan.version, verdict=Verdict(verdict), reason=reason,
         digest=sent.get("digest", ""), conditions_digest=sent.get("conditions", ""), submission=submission,
-        signed_in_at=signed_in_at(request),
+        signed_in_at=signed_in_at(request), overrides=sent.getlist("override"),
     )  # fmt: skip
     return to_run(page.run.pk, submission)
 
@@ -178,7 +178,8 @@ def _again(request: HttpRequest, run_id: str, version: int, error: Refusal, stat
 
 def _error(error: Refusal) -> dict[str, str]:
     sentence = error.sentence if isinstance(error, DecisionRefusedError) else str(error)
-    return {"field": "reason", "message": sentence}
+    field = "overrides" if isinstance(error, CheckFailedError) and not error.hard else "reason"
+    return {"field": field, "message": sentence}
 
 
 def _conflict(request: HttpRequest, page: Opened, plan: s.PlanVersion, error: Refusal) -> Context:
