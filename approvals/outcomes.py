@@ -229,7 +229,7 @@ class CheckFailedError(DecisionRefusedError):
             return _("This plan cannot be approved. It fails the check “%(name)s”: %(must)s") % facts
         return (
             _(
-                "This plan fails the check “%(name)s”: %(must)s To approve it all the same, tick the check’s box and enter "
+                "This plan fails the check “%(name)s”: %(must)s To approve it all the same, tick its box and enter "
                 "a reason."
             )
             % facts

@@ -67,6 +67,12 @@ def barred(not_by: Collection[str], *, tenant_id: UUID, people: Collection[UUID]
     return frozenset(people) - alone
 
 
+def barred_from(request_id: UUID, people: Collection[UUID]) -> frozenset[UUID]:
+    """As `barred`, by the rules of the request of this id."""
+    request = Request.objects.only("tenant_id", "not_by").get(pk=request_id)
+    return barred(request.not_by, tenant_id=request.tenant_id, people=people)
+
+
 def _asked(query: str, tenant_id: UUID, people: Collection[UUID], *more: str) -> frozenset[UUID]:
     if not people:
         return frozenset()

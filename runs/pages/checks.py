@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from accounts.rights import Right
+from approvals.policy import CheckKind, FailedCheck, Quorum
+from approvals.quorums import Met, met
+from runs import planning
 from runs.agents import Agent
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.decide import constraints_digest
+from runs.pages import words
 from runs.pages.run_page import Reader
-from runs.pages.who import who_can
+from runs.pages.who import may_decide, who_can
 
 Row = dict[str, Any]
 
@@ -24,8 +28,9 @@ def checks(
     """The `checks` of parts/checks.html."""
     return [
         *_binding(state, plan, request),
-        *_policy(plan, agent),
-        *_people(request, reader),
+        *_policy(state, plan, agent),
+        *_asked(state, plan, agent),
+        *_people(state, request, reader),
         *(_read(state, rest, reader) for rest in _rests(state, plan)),
     ]
 
@@ -66,24 +71,62 @@ def _binding(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) 
     )
 
 
-def _policy(plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:
+def _policy(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:
     was = plan.plan.policy_version
     name = _("The policy is %(version)s") % {"version": was}
-    if agent is None:
+    rules = planning.policy_if_known(state, agent)
+    if rules is None:
         detail = _("This console does not have the agent’s version; the worker checks it.")
         yield {"name": name, "state": "not_checked", "detail": detail, "hard": "", "again": True}
         return
-    now = agent.policy.version
+    now = rules.version
     detail = "" if now == was else _("It is %(version)s now.") % {"version": now}
     yield _row(name, now == was, detail, _("the policy changed since; another plan is needed."))
 
 
-def _people(request: s.Request | None, reader: Reader) -> Iterator[Row]:
+def failed_checks(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> tuple[FailedCheck, ...]:
+    """The policy's own checks that the plan does not pass."""
+    rules = planning.policy_if_known(state, agent)
+    return planning.asked_by(rules, state, plan.plan).failed if rules else ()
+
+
+def _asked(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:
+    """Why the policy asks people, where it could not be told; and its own checks that fail."""
+    rules = planning.policy_if_known(state, agent)
+    if rules is None:
+        return
+    asked = planning.asked_by(rules, state, plan.plan)
+    if asked.failure:
+        detail = _("People are asked because a rule could not be evaluated. %(why)s") % {"why": asked.failure}
+        yield {
+            "name": _("The policy could be evaluated"),
+            "state": "fail",
+            "detail": detail,
+            "hard": "",
+            "again": False,
+        }
+    for check in asked.failed:
+        why = " ".join(filter(None, (check.sentence, check.failure)))
+        hard = check.sentence if check.kind is CheckKind.HARD else ""
+        yield {**_row(check.name, False, why, hard), "again": False}
+
+
+def _people(state: s.RunState, request: s.Request | None, reader: Reader) -> Iterator[Row]:
     if request is None:
         return
-    people = [p for p in reader.holders[Right(request.right)] if str(p.pk) not in request.excluded]
+    people = may_decide(request, reader.holders)
     name = _("Enough people may approve: %(needed)d needed") % {"needed": request.needed}
     yield _row(name, len(people) >= request.needed, who_can(people))
+    for left in met_by(state, request, [p.pk for p in people]):
+        facts = {"needed": left.quorum.needed, "groups": words.joined(list(left.quorum.groups))}
+        detail = _("%(number)d who may approve are.") % {"number": left.given}
+        yield _row(_("Enough of them are in %(groups)s: %(needed)d needed") % facts, left.enough, detail)
+
+
+def met_by(state: s.RunState, request: s.Request, people: list[UUID]) -> Sequence[Met]:
+    """Each quorum with how many of the people are in its groups now."""
+    quorums = [Quorum(needed=q.needed, groups=q.groups) for q in request.quorums]
+    return met(quorums, tenant_id=UUID(state.identity.tenant), people=people)
 
 
 def _rests(state: s.RunState, plan: s.PlanVersion) -> list[s.PlanRest]:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.rights import Right
+from approvals.policy import CheckKind
+from runs import planning
 from runs.agents import Agent
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
 from runs.models import Run
 from runs.pages import late, next_action, plans, requests, undo, waiting_steps, words
-from runs.pages.checks import blocked, checks
+from runs.pages.checks import blocked, checks, failed_checks, met_by
 from runs.pages.run_page import Reader, heading
-from runs.pages.who import why_not, why_not_decide
+from runs.pages.who import rule_against, why_not, why_not_decide
 
 Context = dict[str, Any]
 
@@ -35,6 +38,8 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "covers": _covers(plan),
         "conditions": request.conditions_digest if request else "",
         "blocked": blocked(made),
+        "asked_by": asked_by(state, plan, agent),
+        "overrides": _overrides(state, plan, agent),
         "phrase": phrase(state, plan),
         "undo": plan.plan.undo,
         "take_back_url": _take_back_url(state, plan, reader),
@@ -79,7 +84,7 @@ def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None
         "changes": [change(state, plan, step) for step in covered(state, plan)],
         "left_out": left_out(state, plan),
         "before": next_action.lost_before(state) if request is state.request else "",
-        "given": " ".join(filter(None, (given(request), _reset(state, request)))),
+        "given": " ".join(filter(None, (given(state, request), _reset(state, request)))),
     }
 
 
@@ -208,8 +213,7 @@ def _plan(state: s.RunState, plan: s.PlanVersion) -> Context:
 def _reviewer(request: s.Request, reader: Reader) -> str:
     """What part the reader has; empty for one without the right, who is told that instead."""
     facts = {"name": reader.person.shown_name}
-    if str(reader.person.pk) in request.excluded:
-        rule = request.excluded[str(reader.person.pk)]
+    if rule := rule_against(request, reader.person, reader.holders):
         facts["rule"] = str(words.RULES.get(rule, rule))
         return _("You are %(name)s. You have a part in this plan: %(rule)s.") % facts
     if why_not_decide(request, reader.person, reader.holders):
@@ -226,16 +230,49 @@ def _covers(plan: s.PlanVersion) -> Context:
     }
 
 
-def given(request: s.Request | None) -> str | None:
-    """How many of the approvals that are needed are there, and by whom."""
+def asked_by(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> str:
+    """The rules of the policy in force that ask for people's approval of this plan."""
+    rules = planning.policy_if_known(state, agent)
+    because = planning.asked_by(rules, state, plan.plan).because if rules else ()
+    named = words.joined([f"“{name}”" for name in because])
+    return _("The policy asks for it by: %(rules)s.") % {"rules": named} if because else ""
+
+
+def _overrides(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> list[Context]:
+    """The soft checks that fail, each with what an approver ticks to approve all the same."""
+    failed = (check for check in failed_checks(state, plan, agent) if check.kind is CheckKind.SOFT)
+    return [
+        {
+            "name": check.name,
+            "text": _("Approve although “%(name)s” fails: %(must)s")
+            % {"name": check.name, "must": check.sentence},
+        }
+        for check in failed
+    ]
+
+
+def given(state: s.RunState, request: s.Request | None) -> str | None:
+    """How many of the approvals that are needed are there, by whom, and how many from which groups."""
     if request is None:
         return None
     names = [d.name for d in request.decisions if d.verdict == "approve"]
     facts = {"given": len(names), "needed": request.needed, "names": words.joined(names)}
     if not names:
         text = ngettext("%(needed)d approval is needed.", "%(needed)d approvals are needed.", request.needed)
-        return text % facts
-    return _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.") % facts
+    else:
+        text = _("%(given)d of %(needed)d approvals are given, for this digest: %(names)s.")
+    return " ".join([text % facts, *_from_groups(state, request)])
+
+
+def _from_groups(state: s.RunState, request: s.Request) -> list[str]:
+    """How many of those who approved are in the groups that are asked for, now."""
+    people = [UUID(d.person) for d in request.decisions if d.verdict == "approve"]
+    said = []
+    for left in met_by(state, request, people):
+        groups = words.joined(list(left.quorum.groups))
+        facts = {"given": left.given, "needed": left.quorum.needed, "groups": groups}
+        said.append(_("From %(groups)s: %(given)d of %(needed)d.") % facts)
+    return said
 
 
 def _reset(state: s.RunState, request: s.Request) -> str:
@@ -315,7 +352,7 @@ def decided_sentence(
         return _("You decided already, at %(at)s: %(verdict)s. %(given)s") % {
             "at": words.clock(mine[-1].at),
             "verdict": requests.verdict(mine[-1].verdict),
-            "given": given(request),
+            "given": given(state, request),
         }
     return ""
 

@@ -117,7 +117,11 @@ def _by_policy(event: e.PlanApprovedByPolicy) -> str:
 
 @_says(e.ApprovalGiven)
 def _given(event: e.ApprovalGiven) -> str:
-    return _quoted(_("approved plan v%(version)d.") % {"version": event.version}, event.reason)
+    if not event.overrides:
+        return _quoted(_("approved plan v%(version)d.") % {"version": event.version}, event.reason)
+    facts = {"version": event.version, "checks": words.joined([f"“{name}”" for name in event.overrides])}
+    said = _("approved plan v%(version)d although it fails %(checks)s.") % facts
+    return _quoted(said, event.reason)
 
 
 @_says(e.PlanApproved)

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right
+from approvals.quorums import barred_from
 from runs.machine import state as s
 from runs.machine.decide import cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
@@ -131,7 +133,7 @@ def who_can(people: Sequence[User]) -> str:
 def _approve(state: s.RunState, person: User, holders: Holders) -> dict[str, Any]:
     request = state.request
     assert request is not None
-    people = [p for p in holders[Right(request.right)] if str(p.pk) not in request.excluded]
+    people = may_decide(request, holders)
     facts = {"plan": request.version}
     line = {"action": _("Approve plan v%(plan)d") % facts, "you": person in people}
     if line["you"]:
@@ -148,13 +150,28 @@ def _take_back(state: s.RunState) -> dict[str, Any]:
     return {"action": action, "you": True, "url": requests.take_back_address(state, version)}
 
 
+def may_decide(request: s.Request, holders: Holders) -> list[User]:
+    """Those who hold the right and whom no rule of the request keeps from deciding."""
+    people = [p for p in holders[Right(request.right)] if str(p.pk) not in request.excluded]
+    out = barred_from(UUID(request.id), [p.pk for p in people]) if request.not_by else frozenset()
+    return [p for p in people if p.pk not in out]
+
+
+def rule_against(request: s.Request, person: User, holders: Holders) -> str:
+    """The rule that keeps a person who holds the right from deciding; empty where none does."""
+    if rule := request.excluded.get(str(person.pk)):
+        return rule
+    holds = person in holders[Right(request.right)]
+    return "other_tenant" if holds and person not in may_decide(request, holders) else ""
+
+
 def why_not_decide(request: s.Request, person: User, holders: Holders) -> str:
     """Why this person may not decide on the request; empty where they may."""
     right = Right(request.right)
-    people = [p for p in holders[right] if str(p.pk) not in request.excluded]
+    people = may_decide(request, holders)
     if person in people:
         return ""
-    if rule := request.excluded.get(str(person.pk)):
+    if rule := rule_against(request, person, holders):
         facts = {"rule": str(words.RULES.get(rule, rule)), "who": who_can(people)}
         return _("Somebody else must decide, because %(rule)s. %(who)s") % facts
     return why_not(person, right, people)

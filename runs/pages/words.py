@@ -165,6 +165,7 @@ _CAUSES: Final[dict[str, Words]] = {
 _LOSSES: Final[dict[str, Words]] = {
     "not_active": gettext_lazy("%(person)s, who approved, cannot sign in any more."),
     "not_member": gettext_lazy("%(person)s, who approved, does not belong to this organisation any more."),
+    "other_tenant": gettext_lazy("%(person)s, who approved, belongs to another organisation as well now."),
     "right_missing": gettext_lazy("%(person)s, who approved, lost the right “%(right)s”."),
 }
 
@@ -239,7 +240,10 @@ REQUESTS: Final[dict[RequestStatus, Words]] = {
 RULES: Final[dict[str, Words]] = {
     "principal": gettext_lazy("the run acts on your behalf"),
     "creator": gettext_lazy("you started the run"),
+    "plan_author": gettext_lazy("this plan follows what you asked for"),
     "goal_reviser": gettext_lazy("you wrote the goal that the plan is for"),
+    "constraint_revoker": gettext_lazy("you revoked a constraint of the run"),
+    "other_tenant": gettext_lazy("you belong to another organisation as well"),
 }
 
 SOURCES: Final[dict[str, Words]] = {
@@ -347,6 +351,9 @@ def cause(found: Cause) -> str:
 
 def _loss(found: Cause) -> str:
     kind, _colon, right = found.now.partition(":")
+    if kind == "group":
+        facts = {"number": found.was, "groups": found.subject, "left": right}
+        return _("Of those who approved, %(number)s must be in %(groups)s, and %(left)s are.") % facts
     named = {r.value: str(r.label) for r in Right}
     words = _LOSSES.get(kind, _LOSSES["right_missing"])
     return str(words) % {"person": found.subject, "right": named.get(right, right)}
@@ -394,6 +401,8 @@ _BINDING: Final[dict[str, Words]] = {
     "resource_versions": gettext_lazy("version of"),
     "arguments_digests": gettext_lazy("digest of the arguments of step"),
     "excluded": gettext_lazy("people who may not decide"),
+    "quorums": gettext_lazy("groups that must approve"),
+    "not_by": gettext_lazy("kinds of people who may not decide"),
     "rounds": gettext_lazy("round of"),
 }
 

@@ -146,6 +146,8 @@ def _errors(request: HttpRequest, page: Opened, plan: s.PlanVersion, submission:
         return too_long
     if verdict != Verdict.APPROVE:
         return _short(reason)
+    if request.POST.getlist("override") and (short := _short(reason)):
+        return short
     phrase = reviewing.phrase(page.state, plan)
     if request.POST.get("digest") != digest("plan", plan.document):
         return []  # It is another plan than the page showed: that is said first, and its phrase is not asked for.
@@ -165,7 +167,8 @@ def _again(request: HttpRequest, run_id: str, version: int, error: Refusal, stat
     plan = plans.version_of(page.state, version)
     if plan is None:
         raise Http404
-    values = {name: request.POST.get(name, "") for name in ("decision", "reason", "phrase")}
+    values: Context = {name: request.POST.get(name, "") for name in ("decision", "reason", "phrase")}
+    values["overrides"] = request.POST.getlist("override")
     if status != 409:
         errors = error.errors if isinstance(error, FormWrong) else [_error(error)]
         return _page(request, page, plan, {"values": values, "errors": errors}, status=status)
