@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, health, inbox, live, moves, permissions
+from console import agents, audit, health, inbox, live, moves, permissions, policies
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -38,6 +38,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/<str:name>/<str:version>/move/<str:to>/", moves.move, name="agent-move"),
     path("permissions/", permissions.permissions, name="permissions"),
     path("permissions/check/", permissions.check, name="permission-check"),
+    path("policies/", policies.policies, name="policies"),
+    path("policies/<str:name>/", policies.policy, name="policy"),
+    path("policies/<str:name>/new/", policies.new, name="policy-new"),
+    path("policies/<str:name>/<int:version>/", policies.version, name="policy-version"),
     path("audit/", audit.audit, name="audit"),
     path("audit/export.<str:kind>", audit.export, name="audit-export"),
     *_pages("console.signing.urls", "console.people.urls", "approvals.urls", "runs.urls", *_agents()),

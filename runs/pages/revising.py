@@ -158,7 +158,7 @@ def _kept_out(run: Run, state: s.RunState) -> bool | None:
     agent = undo.code_of(run)
     if agent is None or state.plan is None:
         return None
-    asked = planning.asked_by(planning.policy_for(state, agent), state, agent, state.plan.plan)
+    asked = planning.asked_by(planning.policy_for(state, agent), state, state.plan.plan)
     return Party.GOAL_REVISER in asked.not_by if asked.needed else None
 
 
