@@ -334,7 +334,7 @@ def _about(state: s.RunState, rules: policy.Policy) -> About:
 
 
 def _judged(step: s.PlanStep, about: About) -> policy.Step:
-    """A step as policies see it: the dearest that it may become. One that starts runs counts for what they may spend."""
+    """A step as policies see it, the dearest it may become. One that starts runs counts as what they may spend."""
     return policy.Step(
         tool=step.tool or "run", arguments=parse(late.counted(step)), reversible=step.reversible,
         cost=None if step.cost is None else Decimal(step.cost), agent=about.agent, tenant=about.tenant,
