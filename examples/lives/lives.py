@@ -229,6 +229,20 @@ def _approve_restored(run: Run, people: People) -> None:
         _approve(run, people)
 
 
+def _approve_and_revise(run: Run, people: People) -> None:
+    """It is approved, and before anything is sent the goal is another one: the approval is void."""
+    if run.goal_version > 1:
+        return
+    with transaction.atomic():
+        _approve(run, people)
+        _row, state, _now = actions.locked(people.operator, run.pk, Right.VIEW_RUNS)
+        actions.revise_goal(
+            person=people.operator, run_id=run.pk, text=f"{state.goal.text}, and nothing beyond 50.00 EUR",
+            reason="The supplier sent a new offer.", expected=state.goal.version,
+            impact=decide.goal_impact(state).digest, submission=uuid4(),
+        )  # fmt: skip
+
+
 def _paid_twice(run: Run, people: People) -> None:
     """The answer of a worker that was long given up comes in, and names another payment than the record does."""
     with transaction.atomic():
@@ -326,6 +340,7 @@ LIFE: Final[dict[str, Life]] = {
     "waiting_runs": Life(
         goal="An order in parts", input={"proposes": "runs"}, begin=_start, state="waiting"
     ),
+<<<<<<< HEAD
     "voided_by_resource": Life(
         goal="An order that changed after its payment was planned", input={"mood": Mood.MOVES.value}, begin=_fading,
         waiting=_approve_moved, state="waiting_approval", shows=voided.ended,
@@ -348,6 +363,11 @@ LIFE: Final[dict[str, Life]] = {
     ),
     "changes_asked": Life(
         goal="A payment that was planned anew", input=_CAREFUL, begin=_start, waiting=_ask, state="succeeded"
+=======
+    "goal_revised": Life(
+        goal="Pay the order of a supplier", input=_CAREFUL, begin=_start, waiting=_approve_and_revise,
+        state="waiting_approval",
+>>>>>>> 8b7aa20 (examples: Live a run whose goal is revised after its plan was approved; docs: Say what a revision ends.)
     ),
     "undone": Life(
         goal="An order that was withdrawn", input={"proposes": "time"}, begin=_start, waiting=_undo, state="cancelled"
@@ -375,6 +395,7 @@ def follow(runs: Mapping[str, Run], people: People) -> list[str]:
         life = LIFE[reason]
         if run.state in ("waiting_approval", "waiting") and life.waiting:
             life.waiting(run, people)
+            run.refresh_from_db()
         if run.state in CLOSED and life.over and not run.reasons:
             life.over(run, people)
         elif not _rests(run, life, reason):
