@@ -340,7 +340,6 @@ LIFE: Final[dict[str, Life]] = {
     "waiting_runs": Life(
         goal="An order in parts", input={"proposes": "runs"}, begin=_start, state="waiting"
     ),
-<<<<<<< HEAD
     "voided_by_resource": Life(
         goal="An order that changed after its payment was planned", input={"mood": Mood.MOVES.value}, begin=_fading,
         waiting=_approve_moved, state="waiting_approval", shows=voided.ended,
@@ -363,11 +362,10 @@ LIFE: Final[dict[str, Life]] = {
     ),
     "changes_asked": Life(
         goal="A payment that was planned anew", input=_CAREFUL, begin=_start, waiting=_ask, state="succeeded"
-=======
+    ),
     "goal_revised": Life(
         goal="Pay the order of a supplier", input=_CAREFUL, begin=_start, waiting=_approve_and_revise,
-        state="waiting_approval",
->>>>>>> 8b7aa20 (examples: Live a run whose goal is revised after its plan was approved; docs: Say what a revision ends.)
+        state="waiting_approval", shows=voided.ended,
     ),
     "undone": Life(
         goal="An order that was withdrawn", input={"proposes": "time"}, begin=_start, waiting=_undo, state="cancelled"
@@ -395,7 +393,6 @@ def follow(runs: Mapping[str, Run], people: People) -> list[str]:
         life = LIFE[reason]
         if run.state in ("waiting_approval", "waiting") and life.waiting:
             life.waiting(run, people)
-            run.refresh_from_db()
         if run.state in CLOSED and life.over and not run.reasons:
             life.over(run, people)
         elif not _rests(run, life, reason):
