@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from accounts.models import Membership, User
+from accounts.permissions import ON_AGENT
 from accounts.rights import grant_right
 from examples.lives.agent import LIVES
 from examples.lives.lives import People
@@ -22,7 +23,7 @@ def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
         tenant_id=refunds.tenant_id, name=LIVES.name, defaults={"title": LIVES.title}
     )
     for who in PEOPLE if new else ():
-        for right in who.rights:
+        for right in (x for x in who.rights if x in ON_AGENT):
             grant_right(to=people[who.username], right=right, obj=agent, actor=None, now=database_now())
     leaving, _ = User.objects.get_or_create(username=LEAVING, defaults={"display_name": "Lena Brandt"})
     Membership.objects.get_or_create(user=leaving, tenant_id=refunds.tenant_id)
