@@ -175,7 +175,7 @@ def _inherited(done: Inherited, number: int) -> Row:
 
 def _planned(state: s.RunState, seen: Container[str]) -> list[Row]:
     open_steps = {effect.step for effect in state.open_effects}
-    voided = state.plan is None or state.plan.voided_seq is not None
+    voided = state.plan is None or state.plan.voided_seq is not None or state.outdated
     left = [] if voided else [step for step in state.remaining if step.name not in open_steps]
     steps = [step for step in left if step.wait is None]
     return [_planned_row(state, step, -place, seen) for place, step in enumerate(steps, 1)]

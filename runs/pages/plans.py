@@ -175,6 +175,13 @@ def became(state: s.RunState, plan: s.PlanVersion) -> str:
     if plan.voided_seq is not None:
         facts = {"seq": plan.voided_seq, "causes": " ".join(words.cause(c) for c in plan.voided)}
         return _("No longer valid since event %(seq)d. %(causes)s") % facts
+    if state.outdated and plan is state.plan:
+        facts = {"was": plan.plan.goal_version, "now": state.goal.version}
+        text = _(
+            "Made for goal v%(was)d; committed now is v%(now)d. Nothing more is sent on it, and it ends once what it "
+            "began is settled."
+        )
+        return text % facts
     if plan.by_policy:
         return _("Approved by policy %(policy)s; nobody had to be asked.") % {
             "policy": plan.plan.policy_version

@@ -161,6 +161,9 @@ def test_what_is_in_doubt_and_what_stands_is_said(house: House, world: World, si
     assert "Nothing more is sent on plan v1. It loses its validity once what it began is settled." in impact
     assert "E-1 (pay 250.00 EUR for order 2000, cannot be undone) may be happening" in impact
     assert "No obligation is open." in impact
+    house.revise(run)
+    plan = read(client.get(f"/runs/{run.pk}/")).part("plan").text
+    assert "Made for goal v1; committed now is v2. Nothing more is sent on it" in plan
 
 
 def test_a_run_that_is_over_says_what_to_do(house: House, world: World, sign_in: SignIn) -> None:
