@@ -36,6 +36,7 @@ from accounts.models import SignInOutcome, User
 from accounts.second_factors import has_factor
 from console.middleware import request_id
 from console.signing.kept import keep
+from console.signing.proof import keep_proof
 from console.signing.way_back import way_back
 from runs.clock import database_now
 from runs.views.frame import mark_signed_in, person_of
@@ -66,9 +67,8 @@ def links(way_back: str, *, again: bool = False) -> list[dict[str, str]]:
 
 
 def links_again(person: User, way_back: str) -> list[dict[str, str]]:
-    """As `links`, for somebody whom a service knows: not where they would skip the code that comes after a password."""
-    skips = has_factor(person) and person.has_usable_password()
-    return links(way_back, again=True) if is_linked(person) and not skips else []
+    """As `links`, for somebody whom a service knows."""
+    return links(way_back, again=True) if is_linked(person) else []
 
 
 @open_to_all
@@ -170,11 +170,16 @@ def checked(
 def _again(
     request: HttpRequest, person: User, claims: Mapping[str, Any], state: Mapping[str, Any], name: str
 ) -> HttpResponse:
-    """The same person proved anew who they are: the service must say that they just did."""
+    """The same person proved anew who they are: the service must say that they just did. Then their code is asked for,
+    where they have a second factor, as after a password.
+    """
     at = claims.get("auth_time")
     just_now = isinstance(at, int | float) and at >= state["began"] - CLOCKS_DIFFER
     if not request.user.is_authenticated or person != person_of(request) or not just_now:
         return _failed(request, NotTrusted("it is another person, or an old sign-in"))
+    if has_factor(person):
+        keep_proof(request, service=name, now=database_now())
+        return HttpResponseRedirect(f"{reverse('sign-in-again')}?{urlencode({'next': state['next']})}")
     mark_signed_in(request, database_now())
     keep(request, person, SignInOutcome.SIGNED_IN_AGAIN, name)
     return HttpResponseRedirect(state["next"])

@@ -24,12 +24,14 @@ from accounts.models import SignInOutcome, User
 from accounts.second_factors import has_factor
 from console.signing import oidc
 from console.signing.kept import CODE, keep
+from console.signing.proof import drop_proof, proved_by
 from console.signing.throttled import throttled
 from console.signing.way_back import way_back
 from runs.clock import database_now
 from runs.views.frame import mark_signed_in, person_of, shell, typed
 
 LONGEST_CODE = 64
+LONGEST_METHOD = 100
 
 
 class SignIn(views.LoginView):
@@ -96,34 +98,38 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
     person = person_of(request)
     if waiting := throttled(request, person.username):
         return waiting
+    service = proved_by(request, database_now())
     errors: list[dict[str, str]] = []
     if request.method == "POST":
-        errors = _again_errors(request, person)
+        errors = _again_errors(request, person, service)
         if not errors:
-            mark_signed_in(request, database_now())
-            keep(request, person, SignInOutcome.SIGNED_IN_AGAIN, _means(person))
-            return HttpResponseRedirect(way_back(request))
+            return _proved(request, person, service)
         if waiting := throttled(request, person.username):
             return waiting
     context = {
         **shell(request),
         "next": way_back(request),
-        "asks_password": person.has_usable_password(),
+        "service": service,
+        "asks_password": person.has_usable_password() and not service,
         "asks_code": has_factor(person),
-        "services": oidc.links_again(person, way_back(request)),
+        "services": [] if service else oidc.links_again(person, way_back(request)),
         "errors": errors,
     }
     return render(request, "registration/again.html", context, status=422 if errors else 200)
 
 
-def _means(person: User) -> str:
-    return "password, code" if has_factor(person) else "password"
+def _proved(request: HttpRequest, person: User, service: str) -> HttpResponse:
+    drop_proof(request)
+    mark_signed_in(request, database_now())
+    means = [service or "password", *(["code"] if has_factor(person) else [])]
+    keep(request, person, SignInOutcome.SIGNED_IN_AGAIN, ", ".join(means)[:LONGEST_METHOD])
+    return HttpResponseRedirect(way_back(request))
 
 
-def _again_errors(request: HttpRequest, person: User) -> list[dict[str, str]]:
-    """What is wrong with the proof. The code is used up only after a right password."""
+def _again_errors(request: HttpRequest, person: User, service: str) -> list[dict[str, str]]:
+    """What is wrong with the proof. Where no service gave it, it is the password; the code is used up only after it."""
     password = request.POST.get("password", "").replace("\x00", "")
-    if authenticate(request, username=person.username, password=password) != person:
+    if not service and authenticate(request, username=person.username, password=password) != person:
         return [{"field": "password", "message": _("This password is wrong. Nothing was recorded.")}]
     if has_factor(person) and not _code_is_right(request, person):
         return [_wrong_code()]

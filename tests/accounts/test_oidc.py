@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from pytest_django import Settings
 
 from accounts.models import PeopleChange, SignIn, User
 from tests.accounts.provider import CLIENT, SECRET, Provider, running
+from tests.accounts.world import code
 
 pytestmark = pytest.mark.django_db
+FACTOR = "JBSWY3DPEHPK3PXP"
 BEGIN, BACK = "/login/with/oidc/", "/login/with/oidc/back/"
 
 
@@ -125,7 +128,7 @@ def test_who_is_not_active_stays_out(person: User, provider: Provider) -> None:
 
 
 def test_a_second_factor_is_asked_for_here_too(person: User, provider: Provider) -> None:
-    TOTP.activate(person, "JBSWY3DPEHPK3PXP")
+    TOTP.activate(person, FACTOR)
     client = Client()
     assert sign_in(client, provider)["Location"] == "/login/code/" and not is_in(client)
 
@@ -159,6 +162,49 @@ def test_signing_in_again_takes_the_same_person_and_a_new_proof(person: User, pr
     assert sign_in(client, provider, "?next=/inbox/&again=1")["Location"] == "/inbox/"
     assert (provider.asked["prompt"], provider.asked["max_age"]) == ("login", "0")
     assert not client.session["signed_in_at"].startswith("2020")
+
+
+@pytest.mark.parametrize("with_password", [False, True])
+def test_signing_in_again_with_a_service_takes_the_code_too(
+    person: User, provider: Provider, with_password: bool
+) -> None:
+    if not with_password:
+        person.set_unusable_password()
+        person.save()
+    TOTP.activate(person, FACTOR)
+    client = Client()
+    sign_in(client, provider)
+    assert client.post("/login/code/", {"code": code(FACTOR)}).status_code == 302 and is_in(client)
+    session = client.session
+    session["signed_in_at"] = "2020-01-01T00:00:00+00:00"
+    session.save()
+    again = "/login/again/?next=/inbox/"
+    assert ('name="password"' in client.get(again).content.decode()) == with_password
+    assert client.post(again, {"code": code(FACTOR, steps=1)}).status_code == 422
+
+    back = sign_in(client, provider, "?next=/inbox/&again=1")["Location"]
+
+    assert back.startswith("/login/again/") and client.session["signed_in_at"].startswith("2020")
+    page = client.get(back).content.decode()
+    assert "Example ID has said that it is you" in page and 'name="password"' not in page
+    assert client.post(back, {"code": "000000"}).status_code == 422
+    assert client.session["signed_in_at"].startswith("2020")
+    assert client.post(back, {"code": code(FACTOR, steps=1)})["Location"] == "/inbox/"
+    assert not client.session["signed_in_at"].startswith("2020")
+    assert SignIn.objects.latest("pk").method == "Example ID, code"
+    assert "has said that it is you" not in client.get(again).content.decode()
+
+
+def test_what_a_service_proved_stands_for_minutes_only(person: User, provider: Provider) -> None:
+    TOTP.activate(person, FACTOR)
+    client = Client()
+    sign_in(client, provider)
+    client.post("/login/code/", {"code": code(FACTOR)})
+    back = sign_in(client, provider, "?next=/inbox/&again=1")["Location"]
+    session = client.session
+    session["proved_by_service"]["at"] = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
+    session.save()
+    assert client.post(back, {"code": code(FACTOR, steps=1)}).status_code == 422
 
 
 def test_a_service_that_is_away_or_unknown_is_said(person: User, settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -13,6 +14,7 @@ from django.test import Client
 from accounts.models import OpenSession, SignIn, User
 from accounts.sessions import close_session
 from accounts.signals import session_closed
+from tests.accounts import world
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -26,11 +28,7 @@ def person() -> User:
     return person
 
 
-def code(*, steps: int = 0) -> str:
-    """What an authenticator app shows, that many half minutes from now."""
-    counter = int(datetime.now(UTC).timestamp()) // 30 + steps
-    shown: str = totp.format_hotp_value(totp.hotp_value(SECRET, counter))
-    return shown
+code = partial(world.code, SECRET)
 
 
 def password_given(client: Client) -> None:

@@ -12,6 +12,7 @@ from typing import cast
 from uuid import uuid4
 
 import psycopg
+from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, connections
@@ -68,6 +69,13 @@ def declare_rights() -> None:
         Permission.objects.get_or_create(
             content_type=kind, codename=right.value, defaults={"name": right.value}
         )
+
+
+def code(secret: str, *, steps: int = 0) -> str:
+    """What an authenticator app with this secret shows, that many half minutes from now."""
+    counter = int(datetime.now(UTC).timestamp()) // 30 + steps
+    shown: str = totp.format_hotp_value(totp.hotp_value(secret, counter))
+    return shown
 
 
 def other_connection() -> closing[psycopg.Connection]:
