@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from guardian.models import UserObjectPermission
 
 from accounts.fence import FenceRefusedError, fence_exclusive, fence_shared
-from accounts.models import Membership, User
+from accounts.models import Membership, TenantGroup, User
 from accounts.rights import Right, grant_right, may, withdraw_right
 from tests.accounts.world import NOW, World, in_thread, other_connection, wait_until, waiting_for_lock
 
@@ -55,6 +55,22 @@ def test_a_removal_waits_for_the_decisions_that_rest_on_it(removal: Removal) -> 
     thread.join(10)
     assert done == [True]
     assert not (may(person, APPROVE, world.agent) and may(person, Right.START_RUNS, world.agent))
+
+
+@pytest.mark.usefixtures("live_db")
+@pytest.mark.parametrize("how", ["update", "delete"])
+def test_another_title_of_a_group_waits_for_the_decisions_that_policies_made_by_it(how: str) -> None:
+    world = World()
+    group = world.group(world.person(APPROVE), right=Right.START_RUNS)
+    titled = TenantGroup.objects.create(group=group, tenant=world.tenant, title="Finance")
+    rows = TenantGroup.objects.filter(pk=titled.pk)
+    with transaction.atomic():
+        fence_shared(world.tenant.pk)
+        thread = in_thread(rows.delete if how == "delete" else partial(rows.update, title="Others"))
+        wait_until(waiting_for_lock)
+        assert rows.get().title == "Finance"
+    thread.join(10)
+    assert [row.title for row in rows] == ([] if how == "delete" else ["Others"])
 
 
 @pytest.mark.usefixtures("live_db")
