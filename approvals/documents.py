@@ -116,7 +116,7 @@ class DocumentPolicy:
 
     def evaluate(self, steps: Sequence[Step]) -> Requirement:
         """What is asked for a plan of these steps. A rule that fails asks as if it applied, of one person at least."""
-        plan = _Plan(steps)
+        plan = _Plan(steps, self.names)
         rules = [judged for judged in self._rules(plan) if judged.applies]
         failed = tuple(self._checks(plan))
         failure = next((judged.failure for judged in rules if judged.failure), "")
@@ -131,7 +131,7 @@ class DocumentPolicy:
 
     def judged(self, steps: Sequence[Step]) -> tuple[tuple[JudgedRule, ...], tuple[FailedCheck, ...]]:
         """Each rule's word on the plan, and the checks that it does not pass."""
-        plan = _Plan(steps)
+        plan = _Plan(steps, self.names)
         return tuple(self._rules(plan)), tuple(self._checks(plan))
 
     def _rules(self, plan: _Plan) -> Iterator[JudgedRule]:
@@ -152,13 +152,13 @@ class DocumentPolicy:
 
 
 class _Plan:
-    """The steps as expressions see them, each made once for all rules."""
+    """The steps as expressions see them, each made once for all rules, of what the policy looks at alone."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Sequence[Step], names: frozenset[str]) -> None:
+        self._steps, self._names = steps, names
         self._contexts: list[cel.Context | None] = [None] * len(steps)
-        costs = [step.cost for step in steps if step.cost is not None]
-        self._total = sum(costs, Decimal()) if costs else None
+        self._total: timedelta | None = None
+        self._summed = False
 
     def where(self, expression: Expression, value: bool) -> tuple[tuple[int, ...], str]:
         """The steps for which the expression has the value; and the first failure, with its step, empty if none."""
@@ -178,18 +178,32 @@ class _Plan:
         return made
 
     def _values(self, step: Step) -> dict[str, object]:
+        known: dict[str, object] = {
+            "tool": step.tool, "arguments": dict(step.arguments), "reversible": step.reversible, "tenant": step.tenant,
+            "agent": step.agent, "principal": step.principal, "steps": len(self._steps),
+        }  # fmt: skip
+        seen = {name: value for name, value in known.items() if name in self._names}
         try:
-            cost = None if step.cost is None else rounded_up(step.cost)
-            total = None if self._total is None else rounded_up(self._total)
+            if "cost" in self._names:
+                seen["cost"] = _amount(step.cost)
+            if "total_cost" in self._names:
+                seen["total_cost"] = self._sum()
         except (ValueError, ArithmeticError) as error:
             raise ExpressionFailed(
                 _("A cost in this plan is no amount that can be compared exactly.")
             ) from error
-        return {
-            "tool": step.tool, "arguments": dict(step.arguments), "cost": cost, "reversible": step.reversible,
-            "tenant": step.tenant, "agent": step.agent, "principal": step.principal, "total_cost": total,
-            "steps": len(self._steps),
-        }  # fmt: skip
+        return seen
+
+    def _sum(self) -> timedelta | None:
+        if not self._summed:
+            costs = [step.cost for step in self._steps if step.cost is not None]
+            self._total = _amount(sum(costs, Decimal()) if costs else None)
+            self._summed = True
+        return self._total
+
+
+def _amount(cost: Decimal | None) -> timedelta | None:
+    return None if cost is None else rounded_up(cost)
 
 
 @lru_cache(maxsize=256)

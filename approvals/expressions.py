@@ -57,6 +57,7 @@ _TOKEN: Final = re.compile(
 _PARSER = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): (?P<why>[^\n]*)")
 _FINEST = Decimal("0.000001")
 _LARGEST = Decimal(10) ** 13
+_SHORT = 40  #: characters of an amount that is kept
 
 
 class ExpressionRefused(ValueError):
@@ -102,6 +103,16 @@ def money(value: object) -> timedelta:
     """
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         raise ValueError('an amount is a decimal text, as "100.00", or a whole number')
+    return _written(value) if isinstance(value, str) and len(value) <= _SHORT else _exact(value)
+
+
+@lru_cache(maxsize=4096)
+def _written(text: str) -> timedelta:
+    """The same amounts stand in a policy's text each time that it is evaluated."""
+    return _exact(text)
+
+
+def _exact(value: str | int | Decimal) -> timedelta:
     try:
         amount = Decimal(value)
         millionths = amount.scaleb(6)
@@ -114,7 +125,9 @@ def money(value: object) -> timedelta:
 
 def rounded_up(cost: Decimal) -> timedelta:
     """A cost as money; one that is finer than a millionth counts as the next millionth. Raises ValueError."""
-    return money(cost.quantize(_FINEST, rounding=ROUND_CEILING) if cost.is_finite() else cost)
+    if not cost.is_finite() or abs(cost) > _LARGEST:
+        raise ValueError("a cost is a number, and not beyond ten trillions")
+    return timedelta(microseconds=int(cost.quantize(_FINEST, rounding=ROUND_CEILING).scaleb(6)))
 
 
 def context_of(values: Mapping[str, object]) -> cel.Context:

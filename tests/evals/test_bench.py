@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from approvals.documents import policy_of
 from console.embedded.home import Home
-from evals import durable_step, orphans, pages, reduction, sweeping
+from evals import durable_step, orphans, pages, policies, reduction, sweeping
 from evals.agent import ARGUMENTS_BYTES, RESULT_BYTES
 from evals.figures import Figure, write
 from evals.long_log import long_run
@@ -58,6 +59,13 @@ def test_a_long_log_is_whole_and_amounts_to_its_rows() -> None:
 def test_reduction_and_loading_are_measured() -> None:
     names = [figure.name for figure in reduction.measure(length=120, times=1)]
     assert names == ["reduce_events_per_second", "reduce_long_events_per_second", "load_120_ms"]
+
+
+def test_the_policy_is_measured_on_steps_of_which_every_rule_has_something_to_say() -> None:
+    (figure,) = policies.measure(times=3)
+    assert figure.name == "policy_step_us" and figure.value > 0
+    policy = policy_of(policies.TEXT, version="bench/1")
+    assert not policies.judged(policy.evaluate(policies.plan()[:1])), "it would measure any plan"
 
 
 def test_the_sweep_is_measured_beside_finished_runs() -> None:
