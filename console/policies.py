@@ -16,7 +16,7 @@ from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Right, holders, why_not
 from approvals import held
-from approvals.documents import DocumentRefused
+from approvals.documents import DocumentPolicy, DocumentRefused
 from approvals.models import PolicyVersion
 from approvals.policy import Policy
 from console import policy_pages as pages
@@ -55,6 +55,13 @@ class Shown:
     @property
     def url(self) -> str:
         return address("policy-version", self.agent, self.number)
+
+    @property
+    def text(self) -> str:
+        """The document as it was typed; empty for an agent's own that is code."""
+        if self.version:
+            return self.version.text
+        return self.policy.text if isinstance(self.policy, DocumentPolicy) else ""
 
 
 @console_page
@@ -234,8 +241,8 @@ def _version_page(request: HttpRequest, shown: Shown, more: Context, *, status: 
         "version": shown.version,
         "current": bool(counts and shown.policy and counts.version == shown.policy.version),
         "lines": pages.lines(shown.policy),
-        "text": shown.version.text if shown.version else "",
-        "difference": pages.difference(before, shown.version.text) if shown.version else [],
+        "text": shown.text,
+        "difference": pages.difference(before, shown.text) if shown.text else [],
         "policy_url": address("policy", agent),
         "list_url": reverse("policies"),
         "action": shown.url,

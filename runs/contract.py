@@ -6,7 +6,7 @@ what must never be mixed, when people must agree. Reads no database and calls no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.rights import Right
-from approvals.policy import ApprovalRule, RulePolicy
+from approvals.documents import DocumentPolicy, rule_of
+from approvals.policy import ApprovalRule, Policy, RulePolicy
 from runs.agents import Agent
 from runs.context import budget_of
 from runs.engine import terms_of
@@ -249,11 +250,21 @@ def _agreed(agent: Agent) -> Iterator[str]:
     yield _("Policy %(version)s. Another version voids what was approved under this one.") % {
         "version": agent.policy.version
     }
-    rules = agent.policy.rules if isinstance(agent.policy, RulePolicy) else ()
+    rules = _rules(agent.policy)
     for rule in rules:
         yield _rule(rule)
     if not rules:
         yield _("Its rules are code; each request names what it asks for.")
+
+
+def _rules(policy: Policy) -> Iterable[ApprovalRule]:
+    match policy:
+        case RulePolicy(rules=rules):
+            return rules
+        case DocumentPolicy(document=document):
+            return [rule_of(rule) for rule in document.rules]
+        case _:
+            return ()
 
 
 def _rule(rule: ApprovalRule) -> str:

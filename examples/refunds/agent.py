@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
-from approvals.policy import ApprovalRule, Party, RulePolicy, Step
+from approvals.documents import policy_of
 from examples.refunds.planner import RefundPlanner
 from examples.refunds.tools.mail import MailSupplier
 from examples.refunds.tools.orders import LookupOrder
@@ -12,27 +13,9 @@ from examples.refunds.tools.payments import RefundSupplier
 from examples.refunds.tools.tickets import CloseTicket, ReopenTicket
 from runs.agents import Agent, Constraint
 
-APPROVAL_FROM = Decimal("100.00")
-
-
-def needs_approval(step: Step) -> bool:
-    """A refund from 100 EUR up, and every refund in another currency."""
-    if step.tool != RefundSupplier.name:
-        return False
-    small = step.cost is not None and step.cost < APPROVAL_FROM
-    return not (small and step.arguments["currency"] == "EUR")
-
-
-POLICY = RulePolicy(
-    version="refunds/1",
-    rules=(
-        ApprovalRule(
-            name="refund from 100 EUR up",
-            applies=needs_approval,
-            not_by=frozenset({Party.PRINCIPAL, Party.CREATOR, Party.GOAL_REVISER}),
-        ),
-    ),
-)
+APPROVAL_FROM = Decimal("100.00")  #: as the policy has it
+#: A document, as tenants write their own: /policies/refunds/ shows it, and another version begins with it.
+POLICY = policy_of((Path(__file__).parent / "policy.json").read_text(encoding="utf-8"), version="refunds/1")
 
 CONSTRAINTS = (
     Constraint(

@@ -38,7 +38,11 @@ What to do (console: {console}, outside world: {outside}, commands in a second t
     connection of the next 1, refuse questions, and hit only paths that begin with /mail/. Approve a plan. As
     {operator} open its run: "Other actions", "End, and undo what can be undone". Then "End the outage": the
     mail is settled, the ticket is opened again, and the page lists what still stands.
- 7. Count. The outside world's page says how often each refund was executed;
+ 7. Change the policy. As {operator} open "Policies", refunds, "Write another version". Add the rules for 1,000 EUR
+    and more from docs/policies.md, and keep it. Its page tries it on past plans and on a step that you type, and
+    lists the requests that a release would end. "Release": they are void at once, each says from which policy to
+    which, and is asked for anew. Order 1008 now takes {approver} and {second}, who is in the group Finance.
+ 8. Count. The outside world's page says how often each refund was executed;
     {manage} rereduce --check compares every log with the rows beside it.
 """
 
