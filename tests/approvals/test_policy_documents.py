@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from approvals.documents import DocumentPolicy, DocumentRefused, policy_of
 from approvals.expressions import LONGEST, ExpressionRefused, compiled, money, rounded_up
 from approvals.policy import CheckKind, Party, Quorum, Step, requirement
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 DEAR = 'tool == "refund" && !(cost < money("100.00") && arguments.currency == "EUR")'
 
 
@@ -210,3 +213,18 @@ def test_money_is_exact_and_a_cost_never_counts_for_less(amount: Decimal, cost: 
 def test_what_is_no_exact_amount_is_none(value: object) -> None:
     with pytest.raises(ValueError, match="amount"):
         money(value)
+
+
+def test_the_examples_of_the_docs_are_policies_that_ask_for_what_is_said_there() -> None:
+    page = DOCS.joinpath("policies.md").read_text(encoding="utf-8")
+    refunds, careful = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    dear = policy_of(refunds, version="docs/1").evaluate([step("1000.00")])
+    assert dear.needed == 2 and dear.quorums == (Quorum(needed=1, groups=("Finance",)),)
+    assert Party.CREATOR in dear.not_by
+    assert policy_of(refunds, version="docs/1").evaluate([step("999.99")]).needed == 1
+    assert policy_of(refunds, version="docs/1").evaluate([step("99.99")]).needed == 0
+    stopped = policy_of(careful, version="docs/2").evaluate([step("5000.01")] * 11)
+    assert [(check.name, check.kind) for check in stopped.failed] == [
+        ("limit", CheckKind.HARD),
+        ("short plans", CheckKind.SOFT),
+    ]
