@@ -88,6 +88,17 @@ class ChildResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProposedConstraint:
+    """What a person who was to approve a plan wants changed. A plan says by `number` that it takes it."""
+
+    number: int
+    text: str
+    by: str  #: who asked
+    at: datetime
+    version: int  #: of the plan that it was said about
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls.
 
@@ -101,7 +112,7 @@ class View:
     constraints: tuple[str, ...]
     observations: tuple[Observed, ...]
     standing: tuple[Done, ...]
-    advice: tuple[str, ...]  #: what people wrote for it: changes asked, answers
+    advice: tuple[str, ...]  #: what people wrote for it: answers, and notes to what they decided
     voided: str | None  #: why the plan before lost its validity, in words
     next_version: int
     obligations: tuple[str, ...] = ()  #: what the run promised and has not done yet
@@ -109,6 +120,7 @@ class View:
     history: str = ""  #: what happened so far: a summary, and the newest events one by one
     signals: tuple[Signalled, ...] = ()
     children: tuple[ChildResult, ...] = ()
+    proposed_constraints: tuple[ProposedConstraint, ...] = ()  #: changes asked, the oldest first
 
     def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
         """The current observation of this tool with exactly these arguments."""
@@ -199,6 +211,7 @@ class Plan:
     promises: tuple[Promise, ...] = ()
     assumptions: tuple[Assume, ...] = ()
     claim: str = ""  #: what the planner says about it; shown as not verified
+    takes: tuple[int, ...] = ()  #: the proposed constraints that it keeps to; shown as not verified
     more: bool = False
 
 

@@ -253,8 +253,9 @@ def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -
         return decide.proposal_refused(state, error.problems)
     asks = planning.requirement(state, held.agent, document)
     return decide.proposed(
-        state, document, claim=plain(plan.claim), requirement=asks, request=str(uuid4()), now=now
-    )
+        state, document, claim=plain(plan.claim), takes=tuple(sorted(set(plan.takes))), requirement=asks,
+        request=str(uuid4()), now=now,
+    )  # fmt: skip
 
 
 def _read(held: Held, proposal: agents.Read) -> bool:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from accounts.models import Tenant, User
 from approvals import held, policy
 from runs import agents, planning_late, waiting
-from runs.machine import decide, late
+from runs.machine import decide, late, proposals
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
 from runs.machine.events import Actor, ActorKind, Inherited, Quorum, text_of
@@ -28,7 +28,6 @@ from runs.tools import ArgumentsRefused, WritingTool
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 200
-ASKED = "ask"  #: the verdict of a decision that asks for changes
 #: Leaves room for the suffix of a round.
 OPERATION_ID = re.compile(r"\S{1,280}")
 
@@ -51,12 +50,19 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         constraints=tuple(c.term.text for c in state.constraints),
         observations=tuple(_observed(o) for o in current),
         standing=tuple(_done(x) for x in decide.standing(state)),
-        advice=state.advice,
+        advice=proposals.answers(state),
         voided=_why_voided(state),
         next_version=len(state.plans) + 1,
         obligations=tuple(o.text for o in state.open_obligations),
         signals=tuple(_signalled(x) for x in state.signals),
         children=tuple(_child(x) for x in state.children.values()),
+        proposed_constraints=tuple(_asked(x) for x in proposals.proposed_constraints(state)),
+    )
+
+
+def _asked(found: proposals.ProposedConstraint) -> agents.ProposedConstraint:
+    return agents.ProposedConstraint(
+        number=found.number, text=found.text, by=found.name, at=found.at, version=found.version
     )
 
 
@@ -112,6 +118,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         for p in plan.promises
         if {p.after, p.by} - names
     ]
+    problems += _unknown(state, plan)
     assumptions = tuple(
         s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, a.rests_on, now, problems))
         for a in plan.assumptions
@@ -131,6 +138,14 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         assumptions=assumptions,
         more=plan.more,
     )
+
+
+def _unknown(state: s.RunState, plan: agents.Plan) -> list[str]:
+    """Proposed constraints that the plan takes and that nobody proposed."""
+    known = {asked.number for asked in proposals.proposed_constraints(state)}
+    return [
+        plain(f"nobody proposed a constraint {x}, which the plan takes") for x in plan.takes if x not in known
+    ]
 
 
 def _step(
@@ -358,8 +373,7 @@ def _authors(state: s.RunState, plan: s.PlanDocument) -> Iterable[str]:
     """Those whose words made the plan: who asked for the changes that it followed, or that what was done be undone."""
     if plan.undo:
         return _persons([state.cancelled_by] if state.cancelled_by else [])
-    earlier = (request for request in state.requests if request.version < plan.version)
-    return [d.person for request in earlier for d in request.decisions if d.verdict == ASKED]
+    return [x.person for x in proposals.proposed_constraints(state) if x.version < plan.version]
 
 
 def _persons(actors: Iterable[Actor]) -> list[str]:

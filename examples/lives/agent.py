@@ -225,22 +225,27 @@ class Rehearsed:
     def propose(self, view: View) -> Proposal:
         """The next step of the rehearsal."""
         wanted = view.input
-        if not view.advice and wanted["proposes"] == "question":
+        if not _told(view) and wanted["proposes"] == "question":
             return Ask(question=_("Two suppliers have this name. Which one is meant?"))
-        if not view.advice and wanted["proposes"] == "nothing":
+        if not _told(view) and wanted["proposes"] == "nothing":
             return Decline(reason=_("The order is not one that this agent may pay."))
-        mood = Mood.FINE.value if view.advice else str(wanted["mood"])
+        mood = Mood.FINE.value if _told(view) else str(wanted["mood"])
         look = Read(tool="look", arguments=_order(view) | {"mood": mood, "until": str(wanted["until"])})
         if view.observed("look", look.arguments) is None:
             return look
-        if not view.advice and wanted["proposes"] == "late":
+        if not _told(view) and wanted["proposes"] == "late":
             return _plan_left_open(view)
-        waits = {} if view.advice else _waits(view)
+        waits = {} if _told(view) else _waits(view)
         return (
             _plan_that_waits(view, waits[wanted["proposes"]])
             if wanted["proposes"] in waits
             else _plan(view, mood, look)
         )
+
+
+def _told(view: View) -> bool:
+    """Whether a person has said how it can go on."""
+    return bool(view.advice or view.proposed_constraints)
 
 
 def _order(view: View) -> dict[str, str]:
@@ -297,11 +302,12 @@ def _plan(view: View, mood: str, look: Read) -> Plan:
     pay = Step(name=f"{tool}:{order}", tool=tool, arguments=arguments, rests_on=(look,))
     tell = Step(name=f"tell:{order}", tool="tell", arguments=arguments | {"mood": Mood.FINE.value})
     promised = _("Tell the supplier about order %(order)s.") % {"order": order}
-    told_first = not view.advice and view.input["proposes"] == "promise"
+    told_first = not _told(view) and view.input["proposes"] == "promise"
     return Plan(
         steps=(tell, pay) if told_first else (pay, tell),
         promises=(Promise(text=promised, after=pay.name, by=tell.name),),
         claim=_("Everything is in order."),
+        takes=tuple(asked.number for asked in view.proposed_constraints),
     )
 
 

@@ -23,9 +23,9 @@ class RefundPlanner:
             row = OrderRow(**view.input)
         except TypeError:
             return Decline(reason=_("The input of the run is not a row of the file of orders."))
-        if view.advice:
+        if said := (*view.advice, *(asked.text for asked in view.proposed_constraints)):
             # Code cannot be talked into another plan: what people want changed, people have to start anew.
-            return Decline(reason=_("This planner cannot follow: %(advice)s") % {"advice": view.advice[-1]})
+            return Decline(reason=_("This planner cannot follow: %(advice)s") % {"advice": said[-1]})
         order = view.observed("lookup_order", {"order": row.order})
         return _compared(row, order, view) if order else _lookup(row)
 

@@ -50,6 +50,7 @@ class KeptPlan(Part, frozen=True, kw_only=True):
     by_policy: bool = False
     voided: tuple[Cause, ...] = ()
     voided_seq: int | None = None
+    takes: tuple[int, ...] = ()
 
 
 class Result(Part, frozen=True, kw_only=True):

@@ -284,6 +284,7 @@ class PlanProposed(Event, frozen=True, kw_only=True):
     document: Raw
     digest: str
     claim: str
+    takes: tuple[int, ...] = ()  #: the proposed constraints that the planner says it keeps to
 
 
 class Quorum(msgspec.Struct, frozen=True, kw_only=True):

@@ -264,7 +264,7 @@ def _proposed(draft: Draft, event: e.PlanProposed, recorded: e.Recorded) -> None
     draft.plans += (
         s.PlanVersion(
             version=event.version, document=document, plan=_document.decode(document), digest=event.digest,
-            claim=event.claim, seq=recorded.seq, at=recorded.at,
+            claim=event.claim, takes=event.takes, seq=recorded.seq, at=recorded.at,
         ),
     )  # fmt: skip
     draft.done, draft.retry_at, draft.failures, draft.reads, draft.blocked = {}, None, 0, 0, None

@@ -281,6 +281,7 @@ class PlanVersion(Part, frozen=True, kw_only=True):
     by_policy: bool = False
     voided: tuple[Cause, ...] = ()
     voided_seq: int | None = None
+    takes: tuple[int, ...] = ()  #: numbers of proposed constraints
 
 
 class Decision(Part, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from runs.machine import proposals
 from runs.machine import state as s
 from runs.pages import words
 
@@ -57,6 +58,22 @@ def verdict(code: str) -> str:
     """A verdict as a verb in the past."""
     say = VERDICTS.get(code)
     return say() if say else code
+
+
+def proposed(state: s.RunState, plan: s.PlanVersion) -> list[dict[str, Any]]:
+    """The `proposed` of parts/proposed.html: what was asked for before the version, and what the agent says of it."""
+    return [
+        {
+            "name": asked.name,
+            "at": asked.at,
+            "version": asked.version,
+            "text": asked.text,
+            "says": _("This version keeps to it.")
+            if asked.number in plan.takes
+            else _("Nothing: it does not say that this version keeps to it."),
+        }
+        for asked in proposals.before(state, plan)
+    ]
 
 
 def _causes(request: s.Request) -> list[str]:

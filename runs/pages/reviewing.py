@@ -35,6 +35,7 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "plan": _plan(state, plan),
         "checks": made,
         "claim": plan.claim or None,
+        "proposed": requests.proposed(state, plan),
         "covers": _covers(plan),
         "conditions": request.conditions_digest if request else "",
         "blocked": blocked(made),

@@ -53,6 +53,7 @@ def proposed(
     requirement: Requirement,
     request: str,
     now: datetime,
+    takes: tuple[int, ...] = (),
 ) -> Events:
     """A validated plan becomes a version, and asks for approval where the policy says so."""
     if problems := _plan_problems(plan):
@@ -61,7 +62,9 @@ def proposed(
         return proposal_refused(state, problems)
     document = plan_document(plan)
     made = digest("plan", document)
-    version = e.PlanProposed(version=plan.version, document=e.raw(document), digest=made, claim=claim)
+    version = e.PlanProposed(
+        version=plan.version, document=e.raw(document), digest=made, claim=claim, takes=takes
+    )
     if requirement.needed == 0:
         policy = e.PlanApprovedByPolicy(
             version=plan.version, digest=made, policy_version=requirement.policy_version
