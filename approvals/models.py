@@ -212,6 +212,26 @@ class Attempt(models.Model):
         return f"{self.action} {self.subject}: {self.refusal}"
 
 
+class OpenedValue(models.Model):
+    """That a person was shown the whole of an over-long value of a plan. Append-only; a trigger holds that."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    digest = models.CharField(max_length=200)  #: of the plan
+    number = models.PositiveIntegerField()  #: of the value in that plan
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["tenant", "digest", "person", "number"], name="approvals_openedvalue_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.digest} {self.number}"
+
+
 class PolicyVersion(models.Model):
     """One version of the policy that a tenant holds for an agent, as it was typed. Append-only by a trigger."""
 

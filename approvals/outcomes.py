@@ -9,6 +9,7 @@ ApprovalError
     ConflictError                409: it was decided the other way; shows who, when and what
     ExpiredError                 409: nothing was approved; ask anew
     NotOpenError                 409: nothing here to decide, take back, void or use
+    ValuesUnopenedError          422: over-long values that this person has not looked at whole
     ReasonMissingError           422: all but an approval needs words, ten characters at least
     CheckFailedError             422: the policy does not let this plan be approved, or only knowingly
     SubmissionReusedError        400: this form's id belongs to another decision
@@ -238,6 +239,26 @@ class CheckFailedError(DecisionRefusedError):
     @property
     def facts(self) -> Mapping[str, str | None]:
         return {"check": self.name, "kind": "hard" if self.hard else "soft"}
+
+
+class ValuesUnopenedError(DecisionRefusedError):
+    """An approval of values that this person has not looked at whole: they are opened first. `names` says which."""
+
+    code = "values_unopened"
+
+    def __init__(self, *, names: tuple[str, ...]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+    @property
+    def sentence(self) -> str:
+        return _(
+            "Nothing was approved. Open these values first, since their middle is not shown here: %(names)s."
+        ) % {"names": ", ".join(self.names)}
+
+    @property
+    def facts(self) -> Mapping[str, str | None]:
+        return {"values": ", ".join(self.names)}
 
 
 class SubmissionReusedError(DecisionRefusedError):

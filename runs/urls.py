@@ -21,6 +21,7 @@ from runs.views import (
     review,
     steer,
     taking_back,
+    values,
 )
 
 
@@ -39,6 +40,7 @@ urlpatterns = [
     path("runs/<run:run_id>/handoff.json", handoff.handoff_json, name="run-handoff-json"),
     path("runs/<run:run_id>/plan/<int:version>/", pages.plan, name="plan"),
     path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
+    path("runs/<run:run_id>/plan/<int:version>/value/<int:value>/", values.value, name="plan-value"),
     path("runs/<run:run_id>/plan/<int:version>/take-back/", taking_back.take_back, name="plan-take-back"),
     path("runs/<run:run_id>/effects/<int:effect>/reconcile/", reconcile.reconcile, name="effect-reconcile"),
     path("runs/<run:run_id>/effects/<int:effect>/attest/", attest.attest, name="effect-attest"),

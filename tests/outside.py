@@ -257,6 +257,17 @@ class PayByKey(Pay):
     queryable = False
 
 
+class LetterArguments(PayArguments):
+    text: str
+
+
+class Letter(Pay):
+    """Pays, with a letter of any length."""
+
+    name = "letter"
+    schema = LetterArguments
+
+
 class PayBlind(Pay):
     """Neither."""
 
@@ -340,7 +351,8 @@ def _scripted_step(spec: Mapping[str, Any]) -> Step | Timer | Signal | Children:
         "order": order,
         "amount": _late(spec["late"]) if "late" in spec else spec.get("amount", "10.00"),
     }
-    return Step(name=spec.get("name", f"{tool}:{order}"), tool=tool, arguments=arguments)
+    letter = {"text": spec["text"]} if "text" in spec else {}
+    return Step(name=spec.get("name", f"{tool}:{order}"), tool=tool, arguments=arguments | letter)
 
 
 SOURCES = {"receipt": FromReceipt, "signal": FromSignal, "child": FromChild, "reading": FromReading}
@@ -373,6 +385,7 @@ PAYER = Agent(
         PayByKey(),
         PayBlind(),
         PayAnyone(),
+        Letter(),
         Tell(),
         Give(),
         TakeBack(),

@@ -13,6 +13,7 @@ from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
+from runs.actions.opening import opened_by, record_opened
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.policies import (
     PolicyNotManaged,
@@ -72,10 +73,12 @@ __all__ = [
     "move_runs",
     "moved_by",
     "new_run_id",
+    "opened_by",
     "overdue_runs",
     "person_actor",
     "record_answer",
     "record_expiry",
+    "record_opened",
     "refuse_words",
     "release_policy",
     "renew_request",

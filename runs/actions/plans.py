@@ -18,6 +18,7 @@ from approvals.outcomes import AlreadyRecorded, CheckFailedError, NotNeeded, Out
 from approvals.policy import CheckKind
 from runs import access, agents, binding, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
+from runs.actions.opening import refuse_unopened
 from runs.actions.writing import subject_of, write
 from runs.machine import decide, expiry
 from runs.machine import events as e
@@ -83,6 +84,8 @@ def decide_plan(
             conditions_digest=conditions_digest, submission=submission, now=now,
         )  # fmt: skip
         if not isinstance(outcome, AlreadyRecorded | NotNeeded):
+            if verdict is Verdict.APPROVE:
+                refuse_unopened(run, state, person)
             if verdict is Verdict.APPROVE and _cannot_be_undone(state):
                 require_recent(signed_in_at=signed_in_at, now=now)
             known = _overridden(state, run, verdict, overrides, reason)

@@ -8,31 +8,17 @@ from typing import Any
 
 from django.utils.translation import pgettext
 
+from runs.machine.leaves import Number, leaves
+
 Row = dict[str, Any]
-
-
-class Number(str):
-    """A JSON number in its stored digits."""
 
 
 def flat(text: str) -> list[Row]:
     """[{path, value, type}] of canonical JSON text, in its order. Text that is no JSON is one row."""
     try:
-        value = json.loads(text, parse_int=Number, parse_float=Number)
+        return [{"path": path, **_leaf(value)} for path, value in leaves(text)]
     except json.JSONDecodeError:
         return [{"path": "", "value": text, "type": ""}]
-    return list(_rows("", value))
-
-
-def _rows(path: str, value: object) -> Iterator[Row]:
-    if isinstance(value, dict) and value:
-        for name, item in value.items():
-            yield from _rows(f"{path}.{name}" if path else name, item)
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from _rows(f"{path}[{index}]", item)
-    else:
-        yield {"path": path or "$", **_leaf(value)}
 
 
 def _leaf(value: object) -> Row:

@@ -27,6 +27,7 @@ from approvals.outcomes import (
     ReasonMissingError,
     SeparationOfDutiesError,
     SubmissionReusedError,
+    ValuesUnopenedError,
 )
 from runs.access import NotPermitted
 from runs.actions import NoPlanToDecide
@@ -145,7 +146,13 @@ def status_of(error: Refusal) -> int:
             return 403
         case Bare():
             return 400
-        case FormWrong() | ReasonMissingError() | CheckFailedError() | ConclusionRefused():
+        case (
+            FormWrong()
+            | ReasonMissingError()
+            | CheckFailedError()
+            | ValuesUnopenedError()
+            | ConclusionRefused()
+        ):
             return 422
         case SubmissionReusedError():
             return 400

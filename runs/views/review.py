@@ -13,12 +13,20 @@ from accounts.guards import On, guarded
 from accounts.rights import Right
 from approvals.binding import Change
 from approvals.models import LEAST_REASON, Verdict
-from approvals.outcomes import CheckFailedError, ConflictError, DecisionRefusedError, ExpiredError, StaleError
+from approvals.outcomes import (
+    CheckFailedError,
+    ConflictError,
+    DecisionRefusedError,
+    ExpiredError,
+    StaleError,
+    ValuesUnopenedError,
+)
 from runs import actions, agents
 from runs.access import run_for
+from runs.machine import leaves
 from runs.machine import state as s
 from runs.machine.canonical import digest
-from runs.pages import plans, reviewing, words
+from runs.pages import long_values, plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
 from runs.views.again import phrase_errors, typed_again
 from runs.views.frame import (
@@ -72,6 +80,9 @@ def _page(
 ) -> HttpResponse:
     agent = agents.registered().get((page.run.agent.name, page.run.agent_version))
     context = reviewing.context(page.run, page.state, plan, page.reader, agent)
+    if long := leaves.to_open(page.state, plan):
+        read = actions.opened_by(page.reader.person, tenant_id=page.run.tenant_id, digest=plan.digest)
+        context |= long_values.context(page.run.pk, plan, long, read, context["changes"])
     context["predecessor"] = predecessor(page.reader.person, page.run)
     frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     return show(
@@ -181,8 +192,13 @@ def _again(request: HttpRequest, run_id: str, version: int, error: Refusal, stat
 
 def _error(error: Refusal) -> dict[str, str]:
     sentence = error.sentence if isinstance(error, DecisionRefusedError) else str(error)
-    field = "overrides" if isinstance(error, CheckFailedError) and not error.hard else "reason"
-    return {"field": field, "message": sentence}
+    return {"field": _field(error), "message": sentence}
+
+
+def _field(error: Refusal) -> str:
+    if isinstance(error, ValuesUnopenedError):
+        return "decision"
+    return "overrides" if isinstance(error, CheckFailedError) and not error.hard else "reason"
 
 
 def _conflict(request: HttpRequest, page: Opened, plan: s.PlanVersion, error: Refusal) -> Context:

@@ -421,6 +421,9 @@ REVIEW: Final[dict[str, Any]] = {
         {"name": "observation O-2 newer than 15 min", "state": "fail", "detail": "21 min", "again": True},
     ],
     "claim": HOSTILE,
+    "proposed": [
+        {"name": "Mia", "at": ago(30), "version": 4, "text": HOSTILE, "says": "This version keeps to it."},
+    ],
     "covers": {"policy_version": "refunds-3", "goal_version": 2, "constraints_digest": DIGEST},
     "may_decide": True,
     "phrase": "1240.00 Acme GmbH",
@@ -430,6 +433,16 @@ REVIEW: Final[dict[str, Any]] = {
     "values": {"decision": "", "reason": "", "phrase": ""},
     "errors": [],
     "submission": "sub_1",
+}
+
+LONG_ENDS: Final[dict[str, Any]] = {
+    "name": "refund:order-1042 letter",
+    "first": OVERLONG,
+    "last": HOSTILE,
+    "size": 200_000,
+    "hash": DIGEST,
+    "url": f"/runs/{RUN}/plan/5/value/3/",
+    "opened": False,
 }
 
 TAKE_BACK: Final[dict[str, Any]] = {
@@ -1321,6 +1334,36 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         },
     ),
     "review": ("runs/review.html", REVIEW),
+    "review-long": (
+        "runs/review.html",
+        {
+            **REVIEW,
+            "changes": [
+                {
+                    **REVIEW["changes"][0],
+                    "arguments": [{"path": "letter", "value": OVERLONG, "ends": LONG_ENDS}],
+                }
+            ],
+            "unopened": [LONG_ENDS],
+        },
+    ),
+    "value": (
+        "runs/value.html",
+        {
+            **SHELL,
+            "run": {**RUN_FACTS, "state": "waiting_approval"},
+            "plan": {"version": 5, "digest": DIGEST},
+            "review_url": "#",
+            "value": {
+                "number": 3,
+                "step": "refund:order-1042",
+                "path": "letter",
+                "text": OVERLONG,
+                "size": 200_000,
+                "hash": DIGEST,
+            },
+        },
+    ),
     "review-wrong": ("runs/review.html", {**REVIEW, "errors": WRONG, "title_prefix": "Error:"}),
     "review-conflict": (
         "runs/review.html",

@@ -38,7 +38,7 @@ POST_ONLY: Final = {"effect-ask", "effect-attest"}
 PARTS: Final = {
     "version": "1", "effect": "1", "artifact": "1", "name": "payer", "to": "2", "constraint": "1", "policy": "1",
     "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
-    "provider_id": "oidc", "kind": "csv",
+    "provider_id": "oidc", "kind": "csv", "value": "1",
 }  # fmt: skip
 NO_RUN: Final = "run_NEVERWAS0000"
 
