@@ -113,7 +113,7 @@ class PayArguments(Arguments):
 class Pay(WritingTool):
     name = "pay"
     system = "bank"
-    schema = PayArguments
+    schema: ClassVar[type[Arguments]] = PayArguments
     reversible = False
     queryable = True
     idempotency_retention: ClassVar[timedelta | None] = timedelta(hours=1)
