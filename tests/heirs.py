@@ -43,7 +43,7 @@ class DemandingArguments(PayArguments):
 
 
 class DemandingPay(Pay):
-    schema = DemandingArguments  # type: ignore[assignment]  # a schema of its own, as any tool may have
+    schema = DemandingArguments  # a schema of its own, as any tool may have
 
 
 class FaultyPay(Pay):

@@ -76,7 +76,7 @@ def test_what_must_not_be_mixed_changes_with_its_parts() -> None:
         note: str
 
     class Changed(Pay):
-        schema = More  # type: ignore[assignment]  # a schema of its own, as any tool may have
+        schema = More  # a schema of its own, as any tool may have
 
     known = versions(replace(PAYER, tools=(Pay(),), versions={"model": "m-1", "prompt": "p-3"}))
     assert (known["agent"], known["policy"], known["model"], known["prompt"]) == ("1", "1", "m-1", "p-3")
