@@ -112,12 +112,23 @@ def _by_state(held: Held) -> bool:
 
 
 def _asked_too_long(agent: agents.Agent, policy: str, state: s.RunState, now: datetime) -> Sequence[e.Event]:
-    """What ends a request by itself: another policy is in force, its round or its time is over."""
+    """What ends a request by itself: authority, policy, grant or round are others now, or its time is over."""
     return (
-        decide.policy_changed(state, policy)
+        decide.authority_over(state, grants.still_lent(state)[0])
+        or decide.policy_changed(state, policy)
+        or _asked_under_another_grant(agent, state, now)
         or _asked_for_other_round(agent, state, now)
         or expiry.recorded(state, now)
     )
+
+
+def _asked_under_another_grant(agent: agents.Agent, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    """People were asked before authority was lent anew: they are asked again, under what was lent."""
+    if state.plan is None or not state.asked_under_another:
+        return ()
+    asks = planning.requirement(state, agent, state.plan.plan)
+    asked = decide.ask_anew(state, requirement=asks, request=str(uuid4()), now=now)
+    return (decide.lent_anew(state), *asked) if asked else ()
 
 
 def _asked_for_other_round(agent: agents.Agent, state: s.RunState, now: datetime) -> Sequence[e.Event]:

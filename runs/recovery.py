@@ -429,7 +429,8 @@ def sweep() -> int:
     One whose version nobody has served for the version's grace is handed to a person.
     """
     actions.tell_untold(SWEEP_AT_MOST)
-    _record_expiries()
+    _record_ends(actions.overdue_runs(SWEEP_AT_MOST), actions.record_expiry)
+    _record_ends(actions.unlent_runs(SWEEP_AT_MOST), actions.stop_unlent)
     actions.void_outdated(VOID_AT_MOST)
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
@@ -445,11 +446,11 @@ def sweep() -> int:
     return len(due)
 
 
-def _record_expiries() -> None:
-    """That the time of requests is over, where no worker comes to record it."""
-    for run_id in actions.overdue_runs(SWEEP_AT_MOST):
+def _record_ends(runs: list[str], record: Callable[[str], None]) -> None:
+    """That the time of a request is over, or a grant, where no worker comes to record it."""
+    for run_id in runs:
         try:
-            actions.record_expiry(run_id)
+            record(run_id)
         except LogUnreadable:
             log.exception("the log cannot be reduced", extra={"run": run_id})
             _leave_alone(run_id)

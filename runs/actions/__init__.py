@@ -7,7 +7,7 @@ what it decides on (digest, effect, request); the run's bare seq never refuses i
 
 from __future__ import annotations
 
-from runs.actions.expiring import overdue_runs, record_expiry
+from runs.actions.expiring import overdue_runs, record_expiry, stop_unlent, unlent_runs
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
@@ -90,11 +90,13 @@ __all__ = [
     "settle_contradiction",
     "signal_run",
     "start_run",
+    "stop_unlent",
     "stop_unserved",
     "subject_of",
     "take_back_approval",
     "take_in",
     "tell_untold",
+    "unlent_runs",
     "void_outdated",
     "write",
 ]

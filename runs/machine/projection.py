@@ -30,7 +30,7 @@ def wake_at(state: s.RunState) -> datetime | None:
         case s.State.WAITING:
             return _earliest(_wait_over_at(state), expiry.due(state))
         case s.State.WAITING_APPROVAL:
-            return state.at if _asks_for_other_rounds(state) else expiry.due(state)
+            return state.at if _asks_for_another(state) else expiry.due(state)
         case s.State.UNKNOWN:
             return min((e.next_ask_at or state.at for e in state.open_effects), default=state.at)
         case _:
@@ -43,10 +43,10 @@ def _may_end(state: s.RunState) -> bool:
     return asked and not state.open_effects and not state.open_children
 
 
-def _asks_for_other_rounds(state: s.RunState) -> bool:
-    """What is asked for would be sent under another key by now: the request ends, and another is made."""
+def _asks_for_another(state: s.RunState) -> bool:
+    """What is asked for would be sent under another key or grant by now: the request ends, and another is made."""
     pending = state.request is not None and state.request.status is s.RequestStatus.PENDING
-    return pending and bool(state.uncovered)
+    return pending and (bool(state.uncovered) or state.asked_under_another)
 
 
 def _earliest(*times: datetime | None) -> datetime | None:

@@ -566,6 +566,14 @@ class RunState(Part, frozen=True, kw_only=True):
         return last is not None and not any(r.seq > last.seq and r.status in agreed for r in self.requests)
 
     @property
+    def asked_under_another(self) -> bool:
+        """People are being asked since before authority was lent anew."""
+        asked, last = self.request, self.lendings[-1] if len(self.lendings) > 1 else None
+        if asked is None or last is None or asked.status is not RequestStatus.PENDING:
+            return False
+        return asked.seq < last.seq
+
+    @property
     def goal(self) -> Goal:
         """The committed goal."""
         return self.goals[-1]

@@ -370,6 +370,44 @@ def test_who_may_end_a_grant_and_what_its_end_stops(house: House, world: World) 
         end(house, grant)
 
 
+def test_a_run_that_asks_for_approval_stops_at_the_end_of_its_grant_and_asks_again(
+    house: House, world: World
+) -> None:
+    """Found by the sweep, without a worker. The request from before is void, and names both grants."""
+    run = house.waiting()
+    was = load(run.pk).grant
+    end(house, Grant.objects.get(runs=run))
+
+    recovery.sweep()
+
+    state = assert_replays(run)
+    assert (state.state, why(state)) == (State.NEEDS_HUMAN, [("authority_lost", "ended")])
+    now = house.lend(run).grant
+    state = advance(run)
+    assert state.state is State.WAITING_APPROVAL
+    assert [(c.what, c.was, c.now) for c in state.requests[0].causes] == [("grant", was, now)]
+    house.decide(run, house.approver)
+    assert advance(run).state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize("how", ["expired", "session"])
+def test_the_sweep_finds_every_end(house: House, world: World, clock: Clock, how: str) -> None:
+    session = SessionStore()
+    session.save()
+    key = session.session_key if how == "session" else ""
+    run = start(house, lent(house, session_key=key, expires_at=database_now() + timedelta(seconds=9)), amount="500.00")
+    assert advance(run).state is State.WAITING_APPROVAL
+    assert actions.unlent_runs(9) == []
+    if how == "session":
+        session.delete()
+    else:
+        clock.move(timedelta(seconds=10))
+    assert actions.unlent_runs(9) == [run.pk]
+    recovery.sweep()
+    assert codes(assert_replays(run)) == ["authority_lost"]
+    assert actions.unlent_runs(9) == []
+
+
 def test_checks_made_on_request_are_kept_and_move_nothing(house: House, world: World) -> None:
     run = house.waiting()
     before = Run.objects.filter(pk=run.pk).values("state", "wake_at", "lease_token").get()

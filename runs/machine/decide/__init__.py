@@ -25,7 +25,7 @@ from runs.machine.decide.goals import (
     revised,
 )
 from runs.machine.decide.held import Holder, occupied
-from runs.machine.decide.lending import lent, may_lend
+from runs.machine.decide.lending import authority_over, lent, lent_anew, may_lend
 from runs.machine.decide.people import (
     ConclusionRefused,
     attestations_needed,
@@ -88,6 +88,7 @@ __all__ = [
     "attempt_failed",
     "attestations_needed",
     "attested",
+    "authority_over",
     "begin_cancel",
     "begin_wait",
     "cancel",
@@ -124,6 +125,7 @@ __all__ = [
     "latest_children",
     "leave_goal",
     "lent",
+    "lent_anew",
     "may_lend",
     "moved",
     "next_send",

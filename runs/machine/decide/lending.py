@@ -7,7 +7,7 @@ from decimal import Decimal
 from runs.machine import events as e
 from runs.machine import safety
 from runs.machine import state as s
-from runs.machine.decide.common import Events
+from runs.machine.decide.common import Events, human
 from runs.machine.evolving import CURED
 from runs.machine.transitions import Decision, Refused
 
@@ -34,3 +34,19 @@ def lent(
     if state.identity.budget is not None and what.budget is not None:
         budget = str(state.spent + Decimal(what.budget))
     return (e.AuthorityLent(lent=what, was=state.grant, note=note, budget=budget),)
+
+
+def authority_over(state: s.RunState, why: str) -> Events:
+    """A run that asks for approval although what it acts on is over (`why`) stops: first somebody has to lend anew."""
+    if state.state is not s.State.WAITING_APPROVAL or not why:
+        return ()
+    name = state.lendings[-1].lent.name if state.lendings else ""
+    return human("authority_lost", subject=name, evidence=why)
+
+
+def lent_anew(state: s.RunState) -> e.ApprovalVoided:
+    """The end of the request or approval that was made under the grant before."""
+    before, now = state.lendings[-2].lent, state.lendings[-1].lent
+    asked = state.requests[-1]
+    cause = e.Cause(what="grant", subject=now.name, was=before.grant, now=now.grant)
+    return e.ApprovalVoided(request=asked.id, version=asked.version, causes=(cause,))

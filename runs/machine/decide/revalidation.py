@@ -8,6 +8,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
+from runs.machine.decide.lending import lent_anew
 from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
 from runs.machine.revalidate import REENTRY, Facts, failed, report
@@ -75,16 +76,7 @@ def _reentered(state: s.RunState, requirement: Requirement | None, request: str,
     asked = ask_anew(state, requirement=requirement, request=request, now=now)
     if state.request is None or state.request.status not in s.OPEN_REQUEST:
         return asked
-    return _lent_anew(state), *asked
-
-
-def _lent_anew(state: s.RunState) -> e.ApprovalVoided:
-    """The end of what was approved under the grant before."""
-    before, now = state.lendings[-2].lent, state.lendings[-1].lent
-    cause = e.Cause(what="grant", subject=now.name, was=before.grant, now=now.grant)
-    return e.ApprovalVoided(
-        request=state.requests[-1].id, version=state.requests[-1].version, causes=(cause,)
-    )
+    return lent_anew(state), *asked
 
 
 def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
