@@ -29,7 +29,7 @@ from approvals.models import Decision as Decided
 from console import audit_people, audit_rights
 from runs.machine import events as e
 from runs.models import Event, Submission
-from runs.pages import timeline
+from runs.pages import timeline, words
 from runs.views.frame import number
 
 PAGE = 50
@@ -74,6 +74,8 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
     "goal": (gettext_lazy("Revise the goal"), e.GoalRevised.__name__, "revise goal"),
     "lend": (gettext_lazy("Lend to a run anew"), e.AuthorityLent.__name__, "lend"),
+    "end_grant": (gettext_lazy("End a grant"), "", "end_grant"),
+    "check": (gettext_lazy("Have the checks made"), e.ChecksMade.__name__, "check"),
     "replan": (gettext_lazy("Ask for another plan"), e.ReplanOrdered.__name__, "replan"),
     "restart": (gettext_lazy("Restart a run"), e.RunRestarted.__name__, "restart"),
     "cancel": (gettext_lazy("Cancel a run"), e.CancelRequested.__name__, "cancel"),
@@ -169,7 +171,11 @@ def sources(person: User, filters: Filters) -> list[Source]:
         return [_rights(person, filters)]
     if filters.action == PEOPLE:
         return _people(person, filters, sign_ins=True)
-    of_runs = [_done(person, filters), _tried(person, filters), _rereduced(person, filters)]
+    of_runs = [_done(person, filters), _tried(person, filters)]
+    of_runs += [
+        _formed(person, filters, "rereduce", _made_anew),
+        _formed(person, filters, "end_grant", _ended),
+    ]
     return [*of_runs, _rights(person, filters), *_people(person, filters, sign_ins=False)]
 
 
@@ -243,20 +249,18 @@ def _tried(person: User, filters: Filters) -> Source:
     return Source(rows=found.none() if elsewhere else found, entries=lambda some: [_refused(x) for x in some])
 
 
-def _rereduced(person: User, filters: Filters) -> Source:
-    """Re-reductions, which are no events of the run that they are about."""
+def _formed(person: User, filters: Filters, action: str, row: Callable[[Submission], Row]) -> Source:
+    """What is no event of a run: only the form tells it."""
     mine = Q(person_id=person.pk, tenant__in=person.tenants())
-    wanted = Q(action="rereduce") & filters.when()
+    wanted = Q(action=action) & filters.when()
     wanted &= mine | Q(tenant__in=tenants_with(person, Right.SEE_AUDIT))
     if filters.person:
         wanted &= Q(person__display_name=filters.person) | Q(person__username=filters.person)
     if filters.run:
         wanted &= Q(run_id=filters.run)
     found = Submission.objects.filter(wanted).select_related("person").order_by("-at", "pk")
-    elsewhere = filters.result == "refused" or filters.action not in ("", "rereduce")
-    return Source(
-        rows=found.none() if elsewhere else found, entries=lambda some: [_made_anew(x) for x in some]
-    )
+    elsewhere = filters.result == "refused" or filters.action not in ("", action)
+    return Source(rows=found.none() if elsewhere else found, entries=lambda some: [row(x) for x in some])
 
 
 def _did(events: list[Event]) -> list[Row]:
@@ -339,11 +343,28 @@ def _made_anew(form: Submission) -> Row:
     }
 
 
+def _ended(form: Submission) -> Row:
+    grant = str(form.result.get("grant", ""))
+    return {
+        "at": form.at,
+        "actor": form.person.shown_name,
+        "kind": e.ActorKind.PERSON.value,
+        "did": _("ended a grant: nothing is sent on it any more"),
+        "subject": words.grant_name(grant),
+        "url": reverse("grant-end", args=[grant]),
+        "result": "recorded",
+        "seen": str(form.result.get("impact", "")),
+        "reason": str(form.result.get("why", "")),
+        "details": [(_("Grant"), grant)],
+        **_origin(form.origin),
+    }
+
+
 def _refused(attempt: Attempt) -> Row:
-    words = {kept: str(shown) for shown, _event, kept in ACTIONS.values()}
+    known = {kept: str(shown) for shown, _event, kept in ACTIONS.values()}
     also = {kept: str(shown) for kept, shown in _ALSO_TRIED.items()}
     # A form's choice is kept as it was sent, whatever that was, so not every one has words.
-    facts = {"action": {**words, **also}.get(attempt.action, _("something that no form offers"))}
+    facts = {"action": {**known, **also}.get(attempt.action, _("something that no form offers"))}
     return {
         "at": attempt.at,
         "actor": attempt.person.shown_name if attempt.person else _("nobody signed in"),

@@ -17,9 +17,10 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.models import User
-from accounts.rights import Denial, Right, may, why_not
+from accounts.rights import Denial, Right, may, objects_with, why_not
 from approvals.models import Request, RequestState
 from runs import agents
+from runs.access import permits
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.events import Lent
@@ -125,11 +126,20 @@ def impact_of(grant: Grant) -> Impact:
 
 
 def grant_for(person: User, grant: UUID) -> Grant:
-    """The grant, for its principal and for whoever sees runs of its agent. Raises GrantNotFound."""
-    row = Grant.objects.select_related("agent", "tenant", "principal", "by").filter(pk=grant).first()
-    if row is None or not (_is_lender(person, row) or may(person, Right.VIEW_RUNS, row.agent)):
+    """The grant, for its principal and for whoever sees a run that it carries. Raises GrantNotFound."""
+    row = (
+        Grant.objects.select_related("agent", "tenant", "principal", "by", "balance").filter(pk=grant).first()
+    )
+    if row is None or not (_is_lender(person, row) or _sees(person, row)):
         raise GrantNotFound(str(grant))
     return row
+
+
+def _sees(person: User, grant: Grant) -> bool:
+    """Whether the person sees runs of its agent, or one that acts on it."""
+    if may(person, Right.VIEW_RUNS, grant.agent):
+        return True
+    return Run.objects.filter(permits(person, Right.VIEW_RUNS), grant=grant).exists()
 
 
 def endable(person: User, grant: UUID) -> Grant:
@@ -146,8 +156,14 @@ def _is_lender(person: User, grant: Grant) -> bool:
 
 def grants_of(person: User) -> QuerySet[Grant]:
     """What this person lent, the latest first."""
-    return (
-        Grant.objects.filter(principal=person, tenant__in=person.tenants())
-        .select_related("agent", "tenant", "balance")
-        .order_by("-lent_at")
-    )
+    return _shown(Grant.objects.filter(principal=person, tenant__in=person.tenants()))
+
+
+def operated(person: User) -> QuerySet[Grant]:
+    """What others lent to agents whose runs this person operates, the latest first."""
+    agents_ = objects_with(person, Right.OPERATE_RUNS, Agent)
+    return _shown(Grant.objects.filter(agent__in=agents_).exclude(principal=person))
+
+
+def _shown(found: QuerySet[Grant]) -> QuerySet[Grant]:
+    return found.select_related("agent", "tenant", "principal", "balance").order_by("-lent_at", "pk")

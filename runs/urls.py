@@ -8,10 +8,12 @@ from django.urls.converters import StringConverter
 from runs.views import (
     answer,
     attest,
+    check,
     events,
     files,
     find,
     goal,
+    grants,
     handoff,
     live,
     pages,
@@ -50,6 +52,7 @@ urlpatterns = [
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),
     path("runs/<run:run_id>/lend/", steer.lend, name="run-lend"),
+    path("runs/<run:run_id>/check/", check.check, name="run-check"),
     path("runs/<run:run_id>/move/", steer.move, name="run-move"),
     path("runs/<run:run_id>/answer/", answer.answer, name="run-answer"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
@@ -58,4 +61,6 @@ urlpatterns = [
     path("runs/<run:run_id>/artifacts/", files.run_artifacts, name="run-artifacts"),
     path("runs/<run:run_id>/artifacts/<int:artifact>/", files.run_artifact, name="run-artifact"),
     path("runs/<run:run_id>/events/", events.events, name="run-events"),
+    path("grants/", grants.listed, name="grants"),
+    path("grants/<uuid:grant>/end/", grants.end, name="grant-end"),
 ]

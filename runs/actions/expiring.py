@@ -49,7 +49,7 @@ def unlent_runs(at_most: int) -> list[str]:
     now = database_now()
     open_ = Session.objects.filter(session_key=OuterRef("grant__session_key"), expire_date__gt=now)
     over = Q(grant__ended_at__isnull=False) | Q(grant__expires_at__lte=now)
-    over |= ~Q(grant__session_key="") & ~Exists(open_)
+    over |= ~Q(grant__session_key="") & Q(~Exists(open_))
     asking = Run.objects.filter(state=s.State.WAITING_APPROVAL.value, grant__isnull=False)
     found = asking.exclude(state__in=CLOSED).filter(over).exclude(lease_until__gt=now)
     return list(found.order_by("pk").values_list("pk", flat=True)[:at_most])

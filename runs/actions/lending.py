@@ -115,8 +115,9 @@ def end_grant(*, person: User, grant: UUID, why: str, impact: str, submission: U
         row.ended_at, row.by, row.why = database_now(), person, why
         row.save(update_fields=["ended_at", "by", "why"])
         Submission.objects.create(
-            id=submission, tenant_id=row.tenant_id, person=person, action=END, at=row.ended_at
-        )
+            id=submission, tenant_id=row.tenant_id, person=person, action=END, at=row.ended_at,
+            result={"grant": str(row.pk), "why": why, "impact": impact},
+        )  # fmt: skip
     return row
 
 

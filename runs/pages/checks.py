@@ -12,6 +12,7 @@ from approvals.policy import CheckKind, FailedCheck, Quorum
 from approvals.quorums import Met, met
 from runs import planning
 from runs.agents import Agent
+from runs.grants import still_lent
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.decide import constraints_digest
@@ -31,6 +32,7 @@ def checks(
         *_policy(state, plan, agent),
         *_asked(state, plan, agent),
         *_people(state, request, reader),
+        _authority(state),
         *(_read(state, rest, reader) for rest in _rests(state, plan)),
     ]
 
@@ -127,6 +129,15 @@ def met_by(state: s.RunState, request: s.Request, people: list[UUID]) -> Sequenc
     """Each quorum with how many of the people are in its groups now."""
     quorums = [Quorum(needed=q.needed, groups=q.groups) for q in request.quorums]
     return met(quorums, tenant_id=UUID(state.identity.tenant), people=people)
+
+
+def _authority(state: s.RunState) -> Row:
+    """Asked of the grant itself, whether or not the run was told of its end."""
+    lost = "" if state.state in s.TERMINAL else still_lent(state)[0]
+    why = words.LENDING.get(lost, lost)
+    detail = _("It does not: %(why)s.") % {"why": why} if lost else ""
+    hard = _("what it acts on is over; it has to be lent anew, and then people are asked again.")
+    return _row(_("What was lent to the run carries it"), not lost, detail, hard)
 
 
 def _rests(state: s.RunState, plan: s.PlanVersion) -> list[s.PlanRest]:

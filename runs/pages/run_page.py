@@ -17,6 +17,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
 from runs.pages import (
+    authority,
     effects,
     ending,
     goal_versions,
@@ -139,6 +140,7 @@ def context(
         "constraints": parts.constraints(state),
         "obligations": parts.obligations(state, times),
         "approvals": requests.rows(state),
+        "authority": authority.shown(state, log, reader.person, reader.holders),
     }
 
 

@@ -20,7 +20,7 @@ from runs.machine.evolve import reduce
 from runs.models import Run
 from runs.pages import lineage, plan_page, plans, relatives, run_page, who
 from runs.queries import holders_of
-from runs.views.frame import Context, console_page, number, person_of, shell, show
+from runs.views.frame import Context, console_page, new_submission, number, person_of, shell, show
 from runs.views.results import result_of
 
 
@@ -91,6 +91,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         found, page.log, page.state, page.reader, older=older, saw=saw, known=known(person, page.state)
     )
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
+    context["check_submission"] = new_submission()
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
 

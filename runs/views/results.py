@@ -125,6 +125,10 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("Your decision was recorded: the refused step is tried again."),
         _("A worker makes all checks again first."),
     ),
+    "check": lambda: (
+        _("All checks were made now."),
+        _("Nothing was moved. What they found stands under “Authority and checks”."),
+    ),
     "lend": lambda: (
         _("Authority was lent to the run anew."),
         _("A person has to approve the rest of its plan before anything is sent."),

@@ -253,8 +253,50 @@ GOALS: Final[list[dict[str, Any]]] = [
     },
 ]  # fmt: skip
 
+AUTHORITY: Final[dict[str, Any]] = {
+    "lines": [
+        "Lin lent to it refund, notify, runs, until 30 Nov 2026, 19:44 UTC (grant G-4b1e09aa).",
+        "It may cost 2000.00, of which 760.00 is left.",
+    ],
+    "over": "",
+    "end_url": "/grants/x/end/",
+    "checked": {
+        "at": ago(3),
+        "seq": 42,
+        "text": "Lin had 18 checks made. These fail, and nothing was moved:",
+        "failed": [f"the version of what the plan acts on ({HOSTILE})"],
+        "passed": ["the stored log is whole", "nobody asked for the end of the run"],
+    },
+    "check_url": f"/runs/{RUN}/check/",
+}
+GRANT_ROW: Final[dict[str, Any]] = {
+    "name": "G-4b1e09aa",
+    "url": "/grants/x/end/",
+    "agent": "Refunds",
+    "organisation": "Acme",
+    "principal": "Lin",
+    "scopes": "refund, notify, runs",
+    "until": ago(-600),
+    "money": "2000.00, of which 760.00 is left",
+    "over": "",
+}
+END_GRANT: Final[dict[str, Any]] = {
+    **SHELL,
+    "list_url": "/grants/",
+    "grant": GRANT_ROW,
+    "ended": "",
+    "impact": ["1 open run acts on it. It sends nothing more until somebody lends to it anew."],
+    "runs": {"rows": [{**RUN_FACTS, "since": ago(3)}], "more": 2},
+    "digest": DIGEST,
+    "why_not": "",
+    "values": {"reason": HOSTILE},
+    "errors": [],
+    "submission": "0d9a4b52-6d0f-4f51-8b1e-0c3f7f6a2c11",
+}
 RUN_PAGE: Final[dict[str, Any]] = {
     **SHELL,
+    "authority": AUTHORITY,
+    "check_submission": "0d9a4b52-6d0f-4f51-8b1e-0c3f7f6a2c12",
     "run": RUN_FACTS,
     "inbox_url": "/",
     "handoff_url": f"/runs/{RUN}/handoff/",
@@ -1429,6 +1471,40 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "plan": ("runs/plan.html", PLAN),
     "stop": ("runs/stop.html", STOP),
     "decide": ("runs/decide.html", DECIDE),
+    "lend": (
+        "runs/decide.html",
+        {
+            **DECIDE,
+            "title": "Lend to this run anew?",
+            "why": ["What was lent does not carry it any more: the grant was ended.", HOSTILE],
+            "choices": [
+                {"value": "rest", "title": "For the rest of the plan: 1240.00", "text": "No more than that."}
+            ],
+            "hint": "Required, at least 10 characters.",
+            "commit": "Lend anew",
+        },
+    ),
+    "grants": (
+        "runs/grants.html",
+        {
+            **SHELL,
+            "lists": [
+                {
+                    "title": "What you lent",
+                    "empty": "You lent nothing.",
+                    "rows": [GRANT_ROW, {**GRANT_ROW, "over": "the grant was ended", "principal": HOSTILE}],
+                    "more": True,
+                },
+                {"title": "What others lent", "empty": "Nothing.", "rows": [], "more": False},
+            ],
+        },
+    ),
+    "end-grant": ("runs/end_grant.html", END_GRANT),
+    "end-grant-changed": (
+        "runs/end_grant.html",
+        {**END_GRANT, "changed": True, "errors": [{"field": "reason", "message": "Enter a reason."}]},
+    ),
+    "end-grant-over": ("runs/end_grant.html", {**END_GRANT, "ended": "Lin ended it: “no need”"}),
     "start": ("runs/start.html", START),
     "handoff": (
         "runs/handoff.html",

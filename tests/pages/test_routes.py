@@ -33,12 +33,13 @@ from tests.people import House, advance, assert_replays
 
 METHODS: Final = ("get", "head", "post", "put", "delete", "options")
 #: Views that send a form elsewhere, or take one and show none.
-POST_ONLY: Final = {"effect-ask", "effect-attest"}
+POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check"}
 #: What stands in an address beside the run.
 PARTS: Final = {
     "version": "1", "effect": "1", "artifact": "1", "name": "payer", "to": "2", "constraint": "1", "policy": "1",
     "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
     "provider_id": "oidc", "kind": "csv", "value": "1",
+    "grant": "00000000-0000-0000-0000-000000000001",
 }  # fmt: skip
 NO_RUN: Final = "run_NEVERWAS0000"
 

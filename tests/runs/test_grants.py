@@ -395,7 +395,9 @@ def test_the_sweep_finds_every_end(house: House, world: World, clock: Clock, how
     session = SessionStore()
     session.save()
     key = session.session_key if how == "session" else ""
-    run = start(house, lent(house, session_key=key, expires_at=database_now() + timedelta(seconds=9)), amount="500.00")
+    run = start(
+        house, lent(house, session_key=key, expires_at=database_now() + timedelta(seconds=9)), amount="500.00"
+    )
     assert advance(run).state is State.WAITING_APPROVAL
     assert actions.unlent_runs(9) == []
     if how == "session":

@@ -1,0 +1,57 @@
+"""Check now: every check of a revalidation, made and kept at a person's word. It moves nothing."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from accounts.guards import On, guarded
+from accounts.rights import Right
+from runs import actions, agents, facts
+from runs.access import run_for
+from runs.views.again import errors_of
+from runs.views.frame import console_page, person_of, shell, show, submission_of
+from runs.views.pages import Opened, opened
+from runs.views.refusals import FormWrong, Refusal, Tried, attempt
+from runs.views.results import to_run
+
+
+@console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
+@require_POST
+def check(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Read what the plan rests on from its sources, make all checks, keep the report; lead back to the run."""
+    page = opened(person_of(request), run_id)
+    seen = f"version {page.state.seq}"
+    return attempt(
+        request,
+        Tried(run=page.run, action="check", subject=run_id, seen=seen),
+        lambda: _check(request, page),
+        lambda error, status: _refused(request, page, error, status),
+    )
+
+
+def _check(request: HttpRequest, page: Opened) -> HttpResponse:
+    person, submission, run = person_of(request), submission_of(request), page.run
+    run_for(person, run.pk, Right.OPERATE_RUNS)
+    if submission is None:
+        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    if not actions.repeated(submission, person, "check"):
+        agent = agents.registered().get((run.agent.name, run.agent_version))
+        reads = facts.read_needed(page.state, agent, page.reader.now) if agent else {}
+        fresh = {key: read.fresh for key, read in reads.items()}
+        actions.check_now(person=person, run_id=run.pk, reads=fresh, submission=submission)
+    return to_run(run.pk, submission)
+
+
+def _refused(request: HttpRequest, page: Opened, error: Refusal, status: int) -> HttpResponse:
+    """No check was made: the run is over, or the form is no form of the page."""
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": " ".join(x["message"] for x in errors_of(error)),
+        "back_url": reverse("run", args=[page.run.pk]),
+        "back_label": _("Back to the run"),
+    }
+    return show(request, f"errors/{status}.html", {**shell(request), **context}, status=status)
