@@ -13,7 +13,9 @@ from allauth.socialaccount.models import SocialAccount
 from django.db import transaction
 
 from accounts.models import PeopleAction, User
-from accounts.people_log import keep_change
+from accounts.people import require_wholly
+from accounts.people_log import keep_change, require_reason
+from accounts.sessions import close_sessions
 
 
 def person_of_identity(*, service: str, claims: Mapping[str, Any], now: datetime) -> User | None:
@@ -44,3 +46,32 @@ def _by_address(claims: Mapping[str, Any]) -> User | None:
 def is_linked(person: User) -> bool:
     """Whether the person can sign in with another service."""
     return bool(SocialAccount.objects.filter(user=person).exists())
+
+
+def services_of(person: User) -> list[str]:
+    """The services that have an identity of the person, by the ids under which settings know them."""
+    found = SocialAccount.objects.filter(user=person).order_by("provider")
+    return list(found.values_list("provider", flat=True))
+
+
+def forget_identities(*, person: User, reason: str, actor: User | None, now: datetime) -> bool:
+    """End the links to all identities of other services, and the person's sessions; False: there were none.
+
+    The next sign-in with their verified e-mail address makes a new link. Raises NotWhollyYoursError, WrongValueError.
+    """
+    require_reason(reason)
+    with transaction.atomic():
+        require_wholly(actor, person)
+        services = services_of(person)
+        if not SocialAccount.objects.filter(user=person).delete()[0]:
+            return False
+        close_sessions(person)
+        keep_change(
+            PeopleAction.UNLINKED,
+            actor=actor,
+            now=now,
+            person=person,
+            reason=reason,
+            service=", ".join(services),
+        )
+    return True

@@ -153,6 +153,7 @@ class PeopleAction(models.TextChoices):
     LINK_MADE = "link_made", _("made a link to set a password")
     LINK_USED = "link_used", _("set a password by a link")
     PASSWORD_CHANGED = "password_changed", _("changed a password")
+    EMAIL_CHANGED = "email_changed", _("changed an e-mail address")
     FACTOR_ADDED = "factor_added", _("set up a second factor")
     FACTOR_REMOVED = "factor_removed", _("removed a second factor")
     CODES_MADE = "codes_made", _("made new recovery codes")

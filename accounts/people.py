@@ -23,6 +23,7 @@ from accounts.people_log import (
     keep_change,
     managed,
     require_manager,
+    require_reason,
     require_still_managed,
 )
 from accounts.rights import Right, tenants_with, withdraw_right
@@ -30,6 +31,7 @@ from accounts.second_factors import remove_factors
 from accounts.sessions import close_sessions
 
 LONGEST_NAME = 150
+LONGEST_EMAIL = 254
 
 
 def make_person(
@@ -61,9 +63,9 @@ def _plain(username: str, email: str) -> None:
         User.username_validator(username)
     except ValidationError as error:
         raise WrongValueError("username", error.messages[0]) from error
-    if len(username) > LONGEST_NAME:
-        message = _("Use at most %(limit)d characters.") % {"limit": LONGEST_NAME}
-        raise WrongValueError("username", message)
+    for field, text, limit in (("username", username, LONGEST_NAME), ("email", email, LONGEST_EMAIL)):
+        if len(text) > limit:
+            raise WrongValueError(field, _("Use at most %(limit)d characters.") % {"limit": limit})
     try:
         if email:
             validate_email(email)
@@ -84,11 +86,13 @@ def add_member(*, person: User, tenant: Tenant, actor: User | None, now: datetim
     return True
 
 
-def end_membership(*, person: User, tenant: Tenant, actor: User | None, now: datetime) -> bool:
+def end_membership(*, person: User, tenant: Tenant, reason: str, actor: User | None, now: datetime) -> bool:
     """End that a person belongs to the tenant, with all rights and groups there; False: they did not.
 
-    From the commit on nothing that rests on them is usable there. Raises NotManagerError, LastManagerError.
+    From the commit on nothing that rests on them is usable there. Raises NotManagerError, LastManagerError,
+    WrongValueError.
     """
+    require_reason(reason)
     with transaction.atomic():
         fence_tenants([tenant.pk])
         require_manager(actor, tenant)
@@ -98,7 +102,9 @@ def end_membership(*, person: User, tenant: Tenant, actor: User | None, now: dat
         person.groups.remove(*person.groups.filter(of_tenant__tenant=tenant))
         _withdraw_all(person, tenant, actor, now)
         require_still_managed(before)
-        keep_change(PeopleAction.MEMBER_ENDED, actor=actor, now=now, tenant=tenant, person=person)
+        keep_change(
+            PeopleAction.MEMBER_ENDED, actor=actor, now=now, tenant=tenant, person=person, reason=reason
+        )
     return True
 
 
@@ -127,11 +133,13 @@ def require_wholly(actor: User | None, person: User) -> None:
         raise NotWhollyYoursError
 
 
-def deactivate(*, person: User, actor: User | None, now: datetime) -> bool:
+def deactivate(*, person: User, reason: str, actor: User | None, now: datetime) -> bool:
     """Let a person sign in no more and end their sessions; False: it was so. Memberships and rights stay as they are.
 
-    From the commit on nothing that rests on them is usable. Raises NotWhollyYoursError, LastManagerError.
+    From the commit on nothing that rests on them is usable. Raises NotWhollyYoursError, LastManagerError,
+    WrongValueError.
     """
+    require_reason(reason)
     with transaction.atomic():
         tenants = list(Tenant.objects.filter(memberships__user=person, memberships__active=True))
         fence_tenants(tenant.pk for tenant in tenants)
@@ -142,7 +150,7 @@ def deactivate(*, person: User, actor: User | None, now: datetime) -> bool:
         require_still_managed(before)
         close_sessions(person)
         PasswordLink.objects.filter(person=person, used_at=None).delete()
-        keep_change(PeopleAction.DEACTIVATED, actor=actor, now=now, person=person)
+        keep_change(PeopleAction.DEACTIVATED, actor=actor, now=now, person=person, reason=reason)
     return True
 
 
@@ -156,15 +164,32 @@ def activate(*, person: User, actor: User | None, now: datetime) -> bool:
     return True
 
 
-def take_factor(*, person: User, actor: User | None, now: datetime) -> bool:
+def take_factor(*, person: User, reason: str, actor: User | None, now: datetime) -> bool:
     """Remove a person's second factor and codes, as when a phone is lost, and end their sessions; False: they had none.
 
-    Raises NotWhollyYoursError.
+    Raises NotWhollyYoursError, WrongValueError.
     """
+    require_reason(reason)
     with transaction.atomic():
         require_wholly(actor, person)
         if not remove_factors(person):
             return False
         close_sessions(person)
-        keep_change(PeopleAction.FACTOR_REMOVED, actor=actor, now=now, person=person)
+        keep_change(PeopleAction.FACTOR_REMOVED, actor=actor, now=now, person=person, reason=reason)
+    return True
+
+
+def change_email(*, person: User, email: str, actor: User | None, now: datetime) -> bool:
+    """Give a person another e-mail address, or none; False: it was so. By it a service that has verified it finds them.
+
+    An identity that is linked already stays so. Raises NotWhollyYoursError, WrongValueError.
+    """
+    _plain(person.username, email)
+    with transaction.atomic():
+        require_wholly(actor, person)
+        before = User.objects.select_for_update().get(pk=person.pk).email
+        if before == email:
+            return False
+        User.objects.filter(pk=person.pk).update(email=email)
+        keep_change(PeopleAction.EMAIL_CHANGED, actor=actor, now=now, person=person, was=before, became=email)
     return True

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from django.utils.translation import gettext as _
 
 from accounts.models import PeopleAction, PeopleChange, Tenant, User
 from accounts.rights import Denial, Right, holders, why_not
+
+#: Shorter ones say nothing to whoever reads the log later.
+LEAST_REASON: Final = 10
 
 
 class PeopleRefusedError(Exception):
@@ -95,6 +99,13 @@ class NotWhollyYoursError(PeopleRefusedError):
             "This person also belongs to an organisation whose people you do not manage. You can end the membership "
             "here; the account itself is changed by those who manage people in all of them."
         )
+
+
+def require_reason(reason: str) -> None:
+    """Raise WrongValueError unless it says something."""
+    if len(reason.strip()) < LEAST_REASON:
+        message = _("Enter a reason of at least %(least)d characters. It is kept in the audit log.")
+        raise WrongValueError("reason", message % {"least": LEAST_REASON})
 
 
 def require_manager(actor: User | None, tenant: Tenant) -> None:

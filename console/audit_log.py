@@ -90,6 +90,7 @@ PEOPLE = "people"
 #: What is kept of refused attempts only: the form was sent without a choice, or takes back what it did.
 _ALSO_TRIED: dict[str, Promise] = {
     "decide": gettext_lazy("Decide"),
+    **audit_people.TRIED,
 }
 REFUSALS: dict[str, Promise] = {
     "not_allowed": gettext_lazy("the right is missing"),
@@ -104,6 +105,7 @@ REFUSALS: dict[str, Promise] = {
     "form": gettext_lazy("the form was incomplete"),
     "sign_in_too_old": gettext_lazy("the sign-in was too old for what cannot be undone"),
     "csv": gettext_lazy("the file had errors"),
+    **audit_people.REFUSED,
 }
 
 

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import Membership, PeopleAction, PeopleChange, SignIn, SignInOutcome, Tenant, User
 from accounts.rights import Right, tenants_with
 from runs.machine import events as e
 
 Row = dict[str, Any]
+#: What forms about people and groups say that they do, as refused attempts keep it.
+TRIED: Final[dict[str, Promise]] = {
+    "people": gettext_lazy("Change people"),
+    "add": gettext_lazy("Let a person belong again"),
+    "activate": gettext_lazy("Let a person sign in again"),
+    "link": gettext_lazy("Make a link to set a password"),
+    "email": gettext_lazy("Change an e-mail address"),
+    "give": gettext_lazy("Give a right"),
+    "take": gettext_lazy("Withdraw a right"),
+    "join": gettext_lazy("Put a person into a group"),
+    "leave": gettext_lazy("Take a person out of a group"),
+    "rename": gettext_lazy("Rename a group"),
+    "delete": gettext_lazy("Delete a group"),
+    "make": gettext_lazy("Make an organisation"),
+    "let": gettext_lazy("Let a person manage organisations"),
+    "end organiser": gettext_lazy("End that a person manages organisations"),
+    "end membership": gettext_lazy("End a membership"),
+    "end account": gettext_lazy("Deactivate a person"),
+    "end second-factor": gettext_lazy("Remove a second factor"),
+    "end identity": gettext_lazy("Forget an identity of another service"),
+}
+REFUSED: Final[dict[str, Promise]] = {
+    "last_manager": gettext_lazy("nobody would be left who may manage people"),
+    "taken": gettext_lazy("the name was taken"),
+    "wrong_value": gettext_lazy("a value could not be kept"),
+    "not_wholly_yours": gettext_lazy("the person belongs to an organisation whose people they do not manage"),
+    "group_in_use": gettext_lazy("the group had members or rights"),
+    "not_member": gettext_lazy("only people of the organisation can be in its groups"),
+}
 _REFUSED = (SignInOutcome.WRONG, SignInOutcome.THROTTLED, SignInOutcome.UNKNOWN)
 
 
@@ -62,7 +94,16 @@ def change_row(change: PeopleChange) -> Row:
         "subject": ", ".join(part for part in (about, str(name)) if part),
         "url": reverse("person", args=[change.person_id]) if change.person_id else "",
         "result": "recorded",
+        "reason": change.detail.get("reason", ""),
+        "details": list(_details(change)),
     }
+
+
+def _details(change: PeopleChange) -> Iterator[tuple[str, str]]:
+    names = {"was": _("Before"), "became": _("Afterwards"), "service": _("Service")}
+    for key, name in names.items():
+        if key in change.detail:
+            yield name, str(change.detail[key]) or "–"
 
 
 def sign_in_row(entry: SignIn) -> Row:

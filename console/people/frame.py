@@ -13,7 +13,7 @@ from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right, holders, tenants_with
 from console.middleware import request_id
 from runs.pages.who import who_can
-from runs.views.frame import Context, person_of, query_value, shell, show, submission_of
+from runs.views.frame import Context, person_of, query_value, shell, show, submission_of, typed
 from runs.views.refusals import keep_refused
 from runs.views.results import keep_result, kept_result
 
@@ -60,14 +60,18 @@ def refusing(
     *,
     subject: str,
     tenant: Tenant | None = None,
+    action: str = "",
 ) -> HttpResponse:
-    """Act; a refusal is recorded and answered with 403, or by `again` with 422."""
+    """Act; a refusal is recorded and answered with 403, or by `again` with 422, or 409 where it is not as it was seen.
+
+    `action` is what was tried, where the form does not say so by `do`.
+    """
     try:
         return act()
     except PeopleRefusedError as error:
         keep_refused(
-            request, tenant_id=tenant.pk if tenant else None, action=request.POST.get("do") or ACTION,
-            subject=subject, refusal=error.code, detail={"why": error.sentence},
+            request, tenant_id=tenant.pk if tenant else None, action=action or request.POST.get("do") or ACTION,
+            subject=subject, refusal=error.code, detail={"why": error.sentence}, reason=typed(request, "reason"),
         )  # fmt: skip
         return forbidden(request, error, tenant) if error.code == "not_allowed" else again(error)
 
@@ -121,4 +125,9 @@ def page(
         # A link that was just made: gone with this answer.
         "link": request.session.pop(SHOWN_ONCE, None), **context,
     }  # fmt: skip
-    return show(request, template, more, status=422 if error else 200)
+    return show(request, template, more, status=status_of(error))
+
+
+def status_of(error: PeopleRefusedError | None) -> int:
+    """The HTTP status of a page about this refusal."""
+    return 200 if error is None else 409 if error.code == "stale" else 422

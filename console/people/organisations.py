@@ -29,8 +29,9 @@ def organisation_list(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _list(request)
     return refusing(
-        request, lambda: _change(request), lambda error: _list(request, error), subject="organisations"
-    )
+        request, lambda: _change(request), lambda error: _list(request, error), subject="organisations",
+        action="end organiser" if request.POST.get("do") == "end" else "",
+    )  # fmt: skip
 
 
 def _seen(person: User) -> list[Tenant]:

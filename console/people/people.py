@@ -13,12 +13,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import groups, people
 from accounts.guards import On, guarded
+from accounts.identities import services_of
 from accounts.models import Membership, SignIn, SignInOutcome, Tenant, User
 from accounts.passwords import make_link
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
 from accounts.second_factors import has_factor, with_factor
-from console.people import consequences, places
+from console.people import places
 from console.people.frame import (
     SHOWN_ONCE,
     NoOrganisationError,
@@ -30,6 +31,7 @@ from console.people.frame import (
     refusing,
     tenant_of,
 )
+from console.signing import oidc
 from runs.clock import database_now
 from runs.views.frame import Context, console_page, new_submission, person_of, typed
 
@@ -151,9 +153,7 @@ def person_page(request: HttpRequest, person_id: UUID) -> HttpResponse:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
         return forbidden(request, error)
-    membership = (
-        Membership.objects.select_related("user", "tenant").filter(user_id=person_id, tenant=tenant).first()
-    )
+    membership = member_of(tenant, person_id)
     if membership is None:
         raise Http404
     if request.method != "POST":
@@ -167,6 +167,12 @@ def person_page(request: HttpRequest, person_id: UUID) -> HttpResponse:
     )
 
 
+def member_of(tenant: Tenant, person_id: UUID) -> Membership | None:
+    """The membership of somebody who belongs, or belonged, to the organisation."""
+    found = Membership.objects.select_related("user", "tenant")
+    return found.filter(user_id=person_id, tenant=tenant).first()
+
+
 def _person(
     request: HttpRequest, membership: Membership, error: PeopleRefusedError | None = None
 ) -> HttpResponse:
@@ -178,17 +184,40 @@ def _person(
             "name": person.shown_name, "username": person.username, "email": person.email,
             "state": _state(membership), "belongs": membership.active, "active": person.is_active,
             "factor": has_factor(person), "last": person.last_login, "groups": mine,
-            "password": person.has_usable_password(),
+            "password": person.has_usable_password(), "services": _services(person),
         },
+        "ends": _ends(membership),
         "wholly": people.manages_wholly(person_of(request), person),
         "held": places.held(person, tenant),
         "places": places.choices(tenant),
         "rights": [{"value": right.value, "label": right.label} for right in Right],
-        "ends": consequences.of(person, tenant),
         "sign_ins": _sign_ins(person),
-        "values": {name: request.POST.get(name, "") for name in ("right", "place", "run")},
+        "values": {
+            **{name: request.POST.get(name, "") for name in ("right", "place", "run")},
+            "email": request.POST.get("email", person.email),
+        },
     }  # fmt: skip
     return page(request, "console/person.html", context, error)
+
+
+def _ends(membership: Membership) -> dict[str, str]:
+    """Where it is asked before something of the person ends."""
+    names = {
+        "membership": "membership",
+        "account": "account",
+        "factor": "second-factor",
+        "identity": "identity",
+    }
+    query = f"?organisation={membership.tenant.slug}"
+    return {
+        key: reverse("person-end", args=[membership.user_id, what]) + query for key, what in names.items()
+    }
+
+
+def _services(person: User) -> list[str]:
+    """The other services that know this person, by their names."""
+    names = {app.provider_id: str(app.name) for app in oidc.services()}
+    return [names.get(service, service) for service in services_of(person)]
 
 
 def _groups_of(person: User, tenant: Tenant) -> Any:
@@ -212,23 +241,11 @@ def _change(request: HttpRequest, membership: Membership) -> HttpResponse:
     return once(request, membership.tenant, lambda: do(request, membership), to)
 
 
-def _end(request: HttpRequest, membership: Membership) -> Said:
-    person, tenant = membership.user, membership.tenant
-    people.end_membership(person=person, tenant=tenant, actor=person_of(request), now=database_now())
-    return {"text": _("%(name)s does not belong to the organisation any more.") % {"name": person.shown_name}}
-
-
 def _add(request: HttpRequest, membership: Membership) -> Said:
     person, tenant = membership.user, membership.tenant
     people.add_member(person=person, tenant=tenant, actor=person_of(request), now=database_now())
     return {"text": _("%(name)s belongs to the organisation again.") % {"name": person.shown_name},
             "detail": _("Rights and groups are given anew.")}  # fmt: skip
-
-
-def _deactivate(request: HttpRequest, membership: Membership) -> Said:
-    person = membership.user
-    people.deactivate(person=person, actor=person_of(request), now=database_now())
-    return {"text": _("%(name)s cannot sign in any more.") % {"name": person.shown_name}}
 
 
 def _activate(request: HttpRequest, membership: Membership) -> Said:
@@ -243,10 +260,11 @@ def _link(request: HttpRequest, membership: Membership) -> Said:
     return {"text": _("A link was made. Earlier ones work no more.")}
 
 
-def _factor(request: HttpRequest, membership: Membership) -> Said:
-    person = membership.user
-    people.take_factor(person=person, actor=person_of(request), now=database_now())
-    return {"text": _("The second factor of %(name)s was removed.") % {"name": person.shown_name}}
+def _email(request: HttpRequest, membership: Membership) -> Said:
+    person, email = membership.user, typed(request, "email")
+    if not people.change_email(person=person, email=email, actor=person_of(request), now=database_now()):
+        return {"text": _("It was so already.")}
+    return {"text": _("The e-mail address of %(name)s was changed.") % {"name": person.shown_name}}
 
 
 def _give(request: HttpRequest, membership: Membership) -> Said:
@@ -284,12 +302,10 @@ def take(request: HttpRequest, from_: Any, tenant: Tenant) -> Said:
 
 
 CHANGES: dict[str, Callable[[HttpRequest, Membership], Said]] = {
-    "end": _end,
     "add": _add,
-    "deactivate": _deactivate,
     "activate": _activate,
     "link": _link,
-    "factor": _factor,
+    "email": _email,
     "give": _give,
     "take": _take,
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.people import groups, organisations, people, settings
+from console.people import endings, groups, organisations, people, settings
 
 urlpatterns = [
     path("people/", people.people_list, name="people"),
     path("people/new/", people.person_new, name="person-new"),
     path("people/<uuid:person_id>/", people.person_page, name="person"),
+    path("people/<uuid:person_id>/end/<slug:what>/", endings.person_end, name="person-end"),
     path("groups/", groups.group_list, name="groups"),
     path("groups/<int:group_id>/", groups.group_page, name="group"),
     path("organisations/", organisations.organisation_list, name="organisations"),

@@ -6,20 +6,28 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.utils import DatabaseError
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Membership, PasswordLink, PeopleChange, Tenant, TenantGroup, User
 from accounts.organisations import make_organiser
 from accounts.rights import Right, grant_right, may
+from accounts.second_factors import has_factor
 from approvals.models import Attempt
+from console.people import consequences
+from console.people.endings import _digest
 from runs.clock import database_now
 from tests.pages.conftest import SignIn
+from tests.pages.reading import read
 from tests.people import PASSWORD, House
 
+REASON = "left the company yesterday"
 NEW_PASSWORD = "a long walk by the sea"
 HOSTILE = ["", "\x00", "<script>alert(1)</script>", "\u202eevil", "x" * 5000, "'; drop table x; --", "½"]
 
@@ -41,6 +49,18 @@ def person_url(person: User) -> str:
     return reverse("person", args=[person.pk])
 
 
+def end_url(person: User, what: str = "membership") -> str:
+    return reverse("person-end", args=[person.pk, what])
+
+
+def end(client: Client, person: User, what: str = "membership", reason: str = REASON, **sent: str) -> int:
+    """Look at what hangs on it, and end it."""
+    form = read(client.get(end_url(person, what))).all("form", data_testid="end-form")
+    return post(
+        client, end_url(person, what), **{**(form[0].sends() if form else {}), "reason": reason, **sent}
+    )
+
+
 PAGES = ("people", "person-new", "groups")
 
 
@@ -48,7 +68,9 @@ def test_only_who_manages_people_sees_them_and_the_attempt_is_kept(
     house: House, manager: User, sign_in: SignIn
 ) -> None:
     group = TenantGroup.objects.create(tenant=house.tenant, title="Finance", group=_group())
-    urls = [*map(reverse, PAGES), person_url(house.viewer), reverse("group", args=[group.pk])]
+    urls = [
+        *map(reverse, PAGES), person_url(house.viewer), reverse("group", args=[group.pk]), end_url(house.viewer),
+    ]  # fmt: skip
     for url in urls:
         assert sign_in(manager).get(url).status_code == 200, url
         for person in (house.operator, house.viewer):
@@ -105,7 +127,7 @@ def test_a_link_ends_with_its_time_with_a_newer_one_and_with_the_account(
     PasswordLink.objects.update(expires_at=database_now())
     assert Client().get(second).status_code == 404
     third = link()
-    assert post(client, url, do="deactivate") == 302
+    assert end(client, house.viewer, "account") == 302
     assert Client().get(third).status_code == 404
 
 
@@ -114,7 +136,7 @@ def test_ending_a_membership_takes_groups_and_rights_from_the_commit_on(
 ) -> None:
     client = sign_in(manager)
     assert may(house.approver, Right.APPROVE_PLANS, house.agent)
-    assert post(client, person_url(house.approver), do="end") == 302
+    assert end(client, house.approver) == 302
     assert not may(house.approver, Right.APPROVE_PLANS, house.agent)
     assert post(client, person_url(house.approver), do="add") == 302
     assert list(house.approver.tenants()) == [house.tenant]
@@ -123,34 +145,110 @@ def test_ending_a_membership_takes_groups_and_rights_from_the_commit_on(
 
 def test_the_consequences_are_shown_before(house: House, manager: User, sign_in: SignIn) -> None:
     run = house.approved()
-    page = sign_in(manager).get(person_url(house.approver)).content.decode()
-    assert "1 approval of this person counts" in page and run.pk in page
-    assert "1 open run acts on" in sign_in(manager).get(person_url(house.operator)).content.decode()
+    client = sign_in(manager)
+    page = read(client.get(end_url(house.approver))).part("consequences").text
+    assert (
+        "1 approval of this person counts" in page and run.pk in page and "rights of the person alone" in page
+    )
+    page = read(client.get(end_url(house.operator))).part("consequences").text
+    assert "1 open run acts on this person’s behalf. Nothing more is sent for it" in page and run.pk in page
+    page = read(client.get(end_url(house.operator, "account"))).part("consequences").text
+    assert "Acme: 1 open run acts" in page and "Memberships, groups and rights stay" in page
+
+
+def test_nothing_ends_without_a_reason_or_on_another_ground_than_was_shown(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client, url = sign_in(manager), end_url(house.approver)
+    form = read(client.get(url)).part("end-form").sends()
+    short = client.post(url, {**form, "reason": "gone"})
+    assert short.status_code == 422 and read(short).one("textarea").text == "gone"
+    assert end(client, house.approver, reason="x" * 5000) == 422
+    house.approved()
+
+    answer = client.post(url, {**form, "reason": REASON})
+
+    assert answer.status_code == 409 and "has changed since" in read(answer).part("changed").text
+    assert read(answer).one("textarea").text == REASON
+    assert "1 approval of this person" in read(answer).part("consequences").text
+    assert Membership.objects.get(user=house.approver).active
+    kept = Attempt.objects.filter(refusal="stale").get()
+    assert (kept.action, kept.reason, kept.person) == ("end membership", REASON, manager)
+    again = read(answer).part("end-form").sends()
+    assert client.post(url, {**again, "reason": REASON}).status_code == 302
+    assert client.post(url, {**again, "reason": REASON}).status_code == 302
+    assert PeopleChange.objects.get(person=house.approver).detail == {"reason": REASON}
+    told = read(client.get("/audit/?result=refused")).text
+    assert "tried: End a membership" in told and "what the page showed had changed" in told
+    assert "It is so already" in client.get(url).content.decode()
+    assert client.get(end_url(house.approver, "everything")).status_code == 404
+
+
+def test_a_second_factor_and_known_identities_are_taken_away_for_a_reason(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client, theirs = sign_in(manager), sign_in(house.viewer)
+    TOTP.activate(house.viewer, "JBSWY3DPEHPK3PXP")
+    SocialAccount.objects.create(provider="oidc", uid="subject-1", user=house.viewer)
+    page = client.get(person_url(house.viewer)).content.decode()
+    assert end_url(house.viewer, "second-factor") in page and end_url(house.viewer, "identity") in page
+    assert "1 session ends at once" in client.get(end_url(house.viewer, "second-factor")).content.decode()
+    assert end(client, house.viewer, "second-factor", reason="") == 422 and has_factor(house.viewer)
+    assert end(client, house.viewer, "second-factor") == 302 and not has_factor(house.viewer)
+    assert theirs.get("/inbox/")["Location"].startswith("/login/")
+    assert end(client, house.viewer, "identity") == 302 and not SocialAccount.objects.exists()
+    page = client.get(person_url(house.viewer)).content.decode()
+    assert end_url(house.viewer, "identity") not in page
+    told = sign_in(manager).get("/audit/?action=people").content.decode()
+    assert "ended a link to an identity of another service" in told and REASON in told
+
+
+def test_an_address_is_changed_by_a_manager_and_the_log_tells_from_what_to_what(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client, url = sign_in(manager), person_url(house.viewer)
+    for wrong in ("not an address", "a@b", "\x00@example.com", f"{'x' * 300}@example.com"):
+        answer = client.post(url, {"do": "email", "email": wrong, "submission": str(uuid4())})
+        assert answer.status_code == 422 and "field-email" in answer.content.decode(), wrong
+    assert post(client, url, do="email", email="vi@example.com") == 302
+    assert post(client, url, do="email", email="vi@example.com") == 302
+    assert User.objects.get(pk=house.viewer.pk).email == "vi@example.com"
+    changed = PeopleChange.objects.get(person=house.viewer, action="email_changed")
+    assert (changed.actor, changed.detail) == (manager, {"was": "", "became": "vi@example.com"})
 
 
 def test_deactivating_ends_the_sessions(house: House, manager: User, sign_in: SignIn) -> None:
     theirs = sign_in(house.viewer)
     assert theirs.get("/inbox/").status_code == 200
-    assert post(sign_in(manager), person_url(house.viewer), do="deactivate") == 302
+    assert end(sign_in(manager), house.viewer, "account") == 302
     assert theirs.get("/inbox/")["Location"].startswith("/login/")
     assert post(sign_in(manager), person_url(house.viewer), do="activate") == 302
     assert sign_in(house.viewer).get("/inbox/").status_code == 200
 
 
-@pytest.mark.parametrize("do", ["end", "deactivate", "take"])
-def test_the_last_who_manages_people_stays(house: House, manager: User, sign_in: SignIn, do: str) -> None:
-    answer = sign_in(manager).post(
-        person_url(manager),
-        {"do": do, "right": "manage_people", "place": "organisation", "submission": str(uuid4())},
-    )
+@pytest.mark.parametrize("what", ["membership", "account", "right"])
+def test_the_last_who_manages_people_stays(house: House, manager: User, sign_in: SignIn, what: str) -> None:
+    def give_up() -> HttpResponse:
+        client = sign_in(manager)
+        if what == "right":
+            held = {
+                "do": "take",
+                "right": "manage_people",
+                "place": "organisation",
+                "submission": str(uuid4()),
+            }
+            return client.post(person_url(manager), held)
+        form = read(client.get(end_url(manager, what))).part("end-form").sends()
+        return client.post(end_url(manager, what), {**form, "reason": REASON})
+
+    answer = give_up()
     assert answer.status_code == 422 and "Nobody would be left" in answer.content.decode()
     assert may(manager, Right.MANAGE_PEOPLE, house.tenant)
     assert Attempt.objects.filter(refusal="last_manager", person=manager).exists()
     other = User.objects.create_user(username="other")
     Membership.objects.create(user=other, tenant=house.tenant)
     grant_right(to=other, right=Right.MANAGE_PEOPLE, obj=house.tenant, actor=None, now=database_now())
-    sent = {"right": "manage_people", "place": "organisation"}
-    assert post(sign_in(manager), person_url(manager), do=do, **sent) == 302
+    assert give_up().status_code == 302
     assert not may(manager, Right.MANAGE_PEOPLE, house.tenant)
 
 
@@ -160,10 +258,15 @@ def test_an_account_is_changed_only_by_who_manages_people_wherever_it_belongs(
     Membership.objects.create(user=house.stranger, tenant=house.tenant)
     client, url = sign_in(manager), person_url(house.stranger)
     assert client.get(url).status_code == 200
-    for do in ("link", "deactivate", "factor"):
-        assert post(client, url, do=do) == 422, do
-    assert User.objects.get(pk=house.stranger.pk).is_active and not PasswordLink.objects.exists()
-    assert post(client, url, do="end") == 302
+    assert post(client, url, do="link") == 422 and not PasswordLink.objects.exists()
+    assert post(client, url, do="email", email="x@example.com") == 422
+    TOTP.activate(house.stranger, "JBSWY3DPEHPK3PXP")
+    for what in ("account", "second-factor"):
+        assert "you cannot change the account" in client.get(end_url(house.stranger, what)).content.decode()
+        lines = consequences.of_account if what == "account" else consequences.of_factor
+        assert end(client, house.stranger, what, seen=_digest(lines(house.stranger))) == 422, what
+    assert User.objects.get(pk=house.stranger.pk).is_active and has_factor(house.stranger)
+    assert end(client, house.stranger) == 302
     assert [tenant.slug for tenant in house.stranger.tenants()] == ["other"]
 
 
@@ -207,7 +310,8 @@ def test_hostile_input_is_refused_or_shown_as_text(house: House, manager: User, 
         reverse("person-new"): ("username", "display_name", "email"),
         reverse("groups"): ("title",),
         group: ("do", "title", "person", "right", "place", "run"),
-        person_url(house.viewer): ("do", "right", "place", "run"),
+        person_url(house.viewer): ("do", "right", "place", "run", "email"),
+        end_url(house.viewer): ("reason", "seen"),
         reverse("settings"): ("display_name", "zone"),
         reverse("settings-password"): ("present", "password", "again"),
     }
@@ -217,13 +321,13 @@ def test_hostile_input_is_refused_or_shown_as_text(house: House, manager: User, 
                 answer = client.post(
                     url, {"do": do, "submission": str(uuid4()), **dict.fromkeys(fields, text)}
                 )
-                assert answer.status_code in (302, 422), (url, text)
+                assert answer.status_code in (302, 409, 422), (url, text)
                 assert "<script>alert" not in answer.content.decode()
         assert client.post(url, {"submission": "no id"}).status_code == 422
 
 
 def test_what_was_done_with_people_is_kept_for_ever(house: House, manager: User, sign_in: SignIn) -> None:
-    post(sign_in(manager), person_url(house.viewer), do="end")
+    end(sign_in(manager), house.viewer)
     kept = PeopleChange.objects.filter(person=house.viewer)
     assert [(entry.action, entry.actor) for entry in kept] == [("member_ended", manager)]
     for spoil in (partial(kept.update, action="x"), kept.delete):

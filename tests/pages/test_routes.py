@@ -40,6 +40,7 @@ PARTS: Final = {
     "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
     "provider_id": "oidc", "kind": "csv", "value": "1",
     "grant": "00000000-0000-0000-0000-000000000001",
+    "what": "membership",
 }  # fmt: skip
 NO_RUN: Final = "run_NEVERWAS0000"
 
