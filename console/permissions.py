@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -16,13 +18,15 @@ from django.views.decorators.http import require_safe
 from accounts.guards import On, guarded
 from accounts.held import all_held
 from accounts.models import Tenant, TenantGroup, User
+from accounts.reauthentication import ReauthenticationNeeded, require_recent
 from accounts.rights import Right
 from runs.access import RunNotFound, run_for
+from runs.clock import database_now
 from runs.ledger import LogUnreadable, load
 from runs.models import Agent, Run
 from runs.pages import words
 from runs.pages.why_cannot import ASKED, answer
-from runs.views.frame import Context, console_page, person_of, query_value, shell, show, uuid_of
+from runs.views.frame import Context, console_page, person_of, query_value, shell, show, signed_in_at, uuid_of
 
 #: Rules between people, and what no right outweighs.
 RULES: Final[tuple[Promise, ...]] = (
@@ -111,7 +115,7 @@ def check(request: HttpRequest) -> HttpResponse:
         "people": [{"value": str(p.pk), "label": p.shown_name, "chosen": p == person} for p in people],
         "actions": [{"value": r.value, "label": r.label, "chosen": r.value == action} for r in ASKED],
         "run_id": run_id,
-        **(_asked(asker, person, action, run_id) if run_id and action else {}),
+        **(_asked(request, person, action, run_id) if run_id and action else {}),
     }
     return show(request, "console/why_cannot.html", {**shell(request), **context})
 
@@ -121,8 +125,9 @@ def _members(tenants: list[Tenant]) -> QuerySet[User]:
     return found.order_by("display_name", "username")
 
 
-def _asked(asker: User, person: User, action: str, run_id: str) -> Context:
+def _asked(request: HttpRequest, person: User, action: str, run_id: str) -> Context:
     """The answer, or why there is none. Whoever asks learns of no run that they may not see."""
+    asker = person_of(request)
     if action not in ASKED:
         return {"unknown": _("There is no such action. Choose one of the list.")}
     try:
@@ -138,4 +143,15 @@ def _asked(asker: User, person: User, action: str, run_id: str) -> Context:
     facts = {"person": person.shown_name, "action": words.inside(str(Right(action).label)), "run": run.pk}
     yes = _("Yes: %(person)s can do this now with %(run)s: %(action)s.")
     no = _("No: %(person)s cannot do this now with %(run)s: %(action)s.")
-    return {"verdict": (yes if found.yes else no) % facts, "rule": found.rule, "more": found.more}
+    again = _again(request) if found.recent and person == asker else {}
+    return {"verdict": (yes if found.yes else no) % facts, "rule": found.rule, "more": found.more, **again}
+
+
+def _again(request: HttpRequest) -> Context:
+    """Where the asker's own sign-in is too old for it: that, and where to renew it."""
+    try:
+        require_recent(signed_in_at=signed_in_at(request), now=database_now())
+    except ReauthenticationNeeded as error:
+        query = urlencode({"next": request.get_full_path()})
+        return {"again": error.sentence, "again_url": f"{reverse('sign-in-again')}?{query}"}
+    return {}

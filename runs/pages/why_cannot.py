@@ -38,6 +38,8 @@ class Answer:
     yes: bool
     rule: str
     more: tuple[str, ...] = ()
+    #: Whether doing it takes a recent sign-in.
+    recent: bool = False
 
 
 def answer(person: User, right: Right, run: Run, state: s.RunState) -> Answer:
@@ -51,7 +53,8 @@ def answer(person: User, right: Right, run: Run, state: s.RunState) -> Answer:
     in_the_way = _STATES.get(right)
     if in_the_way and (stands := in_the_way(state)):
         return Answer(yes=False, rule=stands, more=had)
-    return Answer(yes=True, rule=_("Nothing stands in the way now."), more=(*had, *_later(right, state)))
+    later = _later(right, state)
+    return Answer(yes=True, rule=_("Nothing stands in the way now."), more=(*had, *later), recent=bool(later))
 
 
 def _without(person: User, right: Right, run: Run, kind: DenialKind) -> tuple[str, ...]:

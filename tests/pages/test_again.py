@@ -95,6 +95,20 @@ def test_what_was_typed_comes_back_once_and_on_its_own_page(house: House, sign_i
     assert read(client.get(review(run))).one("textarea", name="reason").text == ""
 
 
+def test_why_cannot_i_says_that_one_has_to_sign_in_again(house: House, sign_in: SignIn) -> None:
+    run, client = house.waiting(), sign_in(house.approver)
+    url = f"/permissions/check/?action=approve_plans&run={run.pk}"
+    assert not read(client.get(url)).all(data_testid="again")
+
+    page = read(aged(client).get(url))
+
+    assert "Yes: Approver can do this now" in page.text and "Sign in again first" in page.part("again").text
+    back = client.post(page.part("again").one("a").attrs["href"], {"password": PASSWORD})
+    assert back["Location"] == url and not read(client.get(url)).all(data_testid="again")
+    asked = f"{url}&person={house.second.pk}"
+    assert not read(aged(client).get(asked)).all(data_testid="again")
+
+
 def test_rejecting_takes_no_recent_sign_in(house: House, sign_in: SignIn) -> None:
     run = house.waiting()
     client = aged(sign_in(house.approver))
