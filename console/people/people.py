@@ -58,6 +58,7 @@ def shared(request: HttpRequest, tenant: Tenant) -> Context:
         "organisations": [{"slug": t.slug, "name": t.name} for t in managed_tenants(person_of(request))],
         "list_url": f"{reverse('people')}?organisation={tenant.slug}",
         "new_url": f"{reverse('person-new')}?organisation={tenant.slug}",
+        "organisations_url": reverse("organisations"),
         "groups_url": f"{reverse('groups')}?organisation={tenant.slug}",
         "submission": new_submission(),
     }

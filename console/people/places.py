@@ -47,7 +47,7 @@ def name_of(place: Place) -> str:
         case Tenant():
             return _("the whole organisation")
         case Agent():
-            return _("the agent %(name)s") % {"name": place.name}
+            return _("the agent %(name)s") % {"name": place.title}
         case _:
             return _("the run %(id)s") % {"id": place.pk}
 

@@ -14,6 +14,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -109,6 +110,7 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
     context = {
         **shell(request),
         "next": way_back(request),
+        "about_oneself": way_back(request).startswith(reverse("settings")),
         "service": service,
         "asks_password": person.has_usable_password() and not service,
         "asks_code": has_factor(person),

@@ -1058,6 +1058,7 @@ _ORGANISATION: Final[dict[str, Any]] = {
     "list_url": "/people/",
     "new_url": "/people/new/",
     "groups_url": "/groups/",
+    "organisations_url": "/organisations/",
     "submission": "sub_10",
 }
 _HELD: Final[dict[str, Any]] = {
