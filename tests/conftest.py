@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from tests.fixtures.browser import browser, open_page, page
 from tests.fixtures.clock import clock
 from tests.fixtures.database import furnished_db, live_db, migrated_db, test_servers
-from tests.fixtures.processes import broker, web, workers
+from tests.fixtures.processes import broker, second_web, web, workers
 
 # A loaded machine is no fault of what is tested. The same examples each time: what fails, fails because of the change
 # under test, and again when tried again. New ones are looked for by `make matrix`.
@@ -28,6 +28,7 @@ __all__ = [
     "migrated_db",
     "open_page",
     "page",
+    "second_web",
     "test_servers",
     "web",
     "workers",
