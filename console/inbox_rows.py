@@ -23,6 +23,7 @@ from runs.machine.expiry import announced_from
 from runs.machine.safety import Action, SafeAction, right_to
 from runs.machine.transitions import REASONS
 from runs.models import CLOSED, Effect, Event, Run
+from runs.outdated import Outdated, outdated
 from runs.pages import next_action, words
 from runs.pages.who import ACTING
 from runs.queries import TIERS, approved_by, disputed, doubts, excluded_from, last_requests, owed
@@ -44,6 +45,9 @@ class Known:
     disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
     excluded: frozenset[str]  #: runs whose request this person may not decide, by its own rule
     approved: frozenset[str]  #: runs whose open request this person has approved already
+    outdated: dict[
+        str, Outdated
+    ]  #: runs whose open request was made under another policy than the one in force
     waits: dict[str, str]  #: what a run waits for, where that is no person
     mine: dict[Right, frozenset[str]]  #: right -> the runs on which this person holds it
 
@@ -56,7 +60,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
         excluded=excluded_from(person, ids), waits=waits(runs),
         asked=asked, approved=approved_by(person, asked.values()),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
-        mine=permitted(person, ACTING, ids),
+        mine=permitted(person, ACTING, ids), outdated=outdated(runs),
     )  # fmt: skip
     if not ranked:
         return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
@@ -94,6 +98,8 @@ def _action(run: Run, known: Known) -> SafeAction | None:
         return SafeAction(action=Action.FIND, right="reconcile_effects", rule="NSA-11", effect=effect)
     if run.state == "needs_human":
         return SafeAction(action=Action.DECIDE, right=_decides(run), rule="NSA-8")
+    if run.pk in known.outdated:
+        return None
     if run.state == "waiting_approval" and run.expires_at is not None:  # type: ignore[attr-defined]
         return SafeAction(action=Action.REVIEW, right="approve_plans", rule="NSA-6", plan=plan)
     if run.state == "waiting_approval":
@@ -191,6 +197,8 @@ def _doubt(run: Run, known: Known) -> str:
 
 
 def _waits(run: Run, known: Known) -> str:
+    if changed := known.outdated.get(run.pk):
+        return words.policy_changed(changed.was, changed.now)
     said = _asked_for(run, known)
     return _("Expires soon. %(said)s") % {"said": said} if _ends_soon(run, known) else said
 

@@ -82,7 +82,7 @@ def _policy(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iter
         yield {"name": name, "state": "not_checked", "detail": detail, "hard": "", "again": True}
         return
     now = rules.version
-    detail = "" if now == was else _("It is %(version)s now.") % {"version": now}
+    detail = "" if now == was else words.policy_changed(was, now)
     yield _row(name, now == was, detail, _("the policy changed since; another plan is needed."))
 
 

@@ -49,6 +49,12 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     return found
 
 
+def without_review(found: dict[str, Any], why: str) -> dict[str, Any]:
+    """The same where the request that it names cannot be decided any more, and why; the link to it goes."""
+    left = {key: value for key, value in found.items() if key not in ("url", "label")}
+    return left | {"do": _("Wait: a worker makes another plan."), "why": why, "wait": ""}
+
+
 def awaited(state: s.RunState) -> str:
     """The name of the answer that a waiting run waits for; empty where it waits for none."""
     wait = state.wait if state.state is s.State.WAITING else None

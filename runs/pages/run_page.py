@@ -106,13 +106,14 @@ def context(
     older: int | None,
     saw: int | None,
     known: relatives.Known | None = None,
+    outdated: str = "",
 ) -> Context:
     """All of runs/run.html. `older` is the seq below which the timeline begins, `saw` the version last seen; `known`
-    has the relatives that the reader may see.
+    has the relatives that the reader may see; `outdated` says that the policy changed under an open request.
     """
     events_url = reverse("run-events", args=[run.pk])
     action = {
-        **next_action.shown(state, reader.mine),
+        **_next(state, reader, outdated),
         **_whole_reason(state, log, events_url),
         "asked": ending.asked(log, state),
         **workers.told(state),
@@ -142,6 +143,11 @@ def context(
         "approvals": requests.rows(state),
         "authority": authority.shown(state, log, reader.person, reader.holders),
     }
+
+
+def _next(state: s.RunState, reader: Reader, outdated: str) -> Context:
+    found = next_action.shown(state, reader.mine)
+    return next_action.without_review(found, outdated) if outdated else found
 
 
 def _whole_reason(state: s.RunState, log: Sequence[e.Recorded], events_url: str) -> Context:

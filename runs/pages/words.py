@@ -334,6 +334,12 @@ def sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def policy_changed(was: str, now: str) -> str:
+    """That what people were asked under is not in force any more: the same words wherever that is told."""
+    facts = {"changed": cause(Cause(what="policy", subject="", was=was, now=now))}
+    return _("%(changed)s Another plan is needed; a worker makes it, and people are asked anew.") % facts
+
+
 def cause(found: Cause) -> str:
     """Why an approval or a plan is void: from what to what, and which person lost which right."""
     if found.what == "approvers" and found.subject == "quorum":

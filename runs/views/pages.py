@@ -18,7 +18,8 @@ from runs.machine import expiry
 from runs.machine import state as s
 from runs.machine.evolve import reduce
 from runs.models import Run
-from runs.pages import lineage, plan_page, plans, relatives, run_page, who
+from runs.outdated import outdated
+from runs.pages import lineage, plan_page, plans, relatives, run_page, who, words
 from runs.queries import holders_of
 from runs.views.frame import Context, console_page, new_submission, number, person_of, shell, show
 from runs.views.results import result_of
@@ -88,12 +89,19 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         return show(request, "runs/run.html", {**shell(request), **context})
     older, saw = number(request.GET.get("older")), number(request.GET.get("saw"))
     context = run_page.context(
-        found, page.log, page.state, page.reader, older=older, saw=saw, known=known(person, page.state)
-    )
+        found, page.log, page.state, page.reader, older=older, saw=saw, known=known(person, page.state),
+        outdated=_outdated(found),
+    )  # fmt: skip
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     context["check_submission"] = new_submission()
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
+
+
+def _outdated(run: Run) -> str:
+    """That the policy changed since people were asked about the run's plan; empty where it did not."""
+    found = outdated([run]).get(run.pk)
+    return words.policy_changed(found.was, found.now) if found else ""
 
 
 @console_page

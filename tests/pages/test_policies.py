@@ -103,8 +103,11 @@ def test_from_writing_to_a_request_under_it(house: House, manager: Client) -> No
         "as decided on Monday" in history.part("releases").text and "Viewer" in history.part("releases").text
     )
 
-    review = read(manager.get(reverse("plan-review", args=[run.pk, 1])))
-    assert "payer/held/1" in review.text, "the page knows it before the run is marked"
+    changed = "The policy changed from 1 to payer/held/1. Another plan is needed"
+    for page_of in (reverse("plan-review", args=[run.pk, 1]), reverse("run", args=[run.pk]), "/inbox/"):
+        assert changed in read(manager.get(page_of)).text, "each page knows it before the run is marked"
+    shown = read(manager.get(reverse("run", args=[run.pk])))
+    assert "Wait: a worker makes another plan." in shown.part("next-safe-action").text
     actions.void_outdated(10)
     assert advance(run).state is State.WAITING_APPROVAL
     told = read(manager.get(reverse("run", args=[run.pk]))).text
