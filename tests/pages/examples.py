@@ -1075,6 +1075,176 @@ _HELD: Final[dict[str, Any]] = {
     "values": {"right": "approve_plans", "place": "", "run": OVERLONG[:200], "title": HOSTILE, "person": ""},
     "errors": [{"field": "place", "message": "Choose on what the right is held."}],
 }
+REVIEW_CHECKS: Final[dict[str, Any]] = {
+    **REVIEW,
+    "given": "1 of 2 approvals are given, for this digest: Kim. From Finance: 0 of 1.",
+    "asked_by": f"The policy asks for it by: “refund from 100 EUR up” and “{HOSTILE}”.",
+    "overrides": [
+        {"name": "short plans", "text": "Approve although “short plans” fails: A plan has at most 10 steps."},
+        {"name": HOSTILE, "text": f"Approve although “{HOSTILE}” fails: {OVERLONG}"},
+    ],
+    "values": {"overrides": ["short plans"], "decision": "approve", "reason": ""},
+    "errors": [{"field": "overrides", "message": "Tick each check that you override, and say why."}],
+}
+
+POLICY_LINES: Final[list[dict[str, Any]]] = [
+    {
+        "text": "two people from 1,000 EUR up: 2 approvals, which stand for 15 min. By members of: Finance and Board. "
+        "Not by: who started the run and the person on whose behalf the run acts.",
+        "code": "tool == 'refund' && cost != null && cost >= money('1000.00')",
+    },
+    {
+        "text": f"{HOSTILE}: A refund is at most 5,000 EUR. A plan that fails it cannot be approved.",
+        "code": OVERLONG,
+    },
+]
+POLICY_HEAD: Final[dict[str, Any]] = {
+    **SHELL,
+    "name": "refunds", "title": "Supplier refunds", "organisation": "Acme GmbH", "url": "#", "counts": "refunds/held/2",
+    "held": True, "since": ago(300), "rules": 2, "list_url": "#", "may_manage": True,
+}  # fmt: skip
+POLICY: Final[dict[str, Any]] = {
+    **POLICY_HEAD,
+    "lines": POLICY_LINES,
+    "versions": [
+        {
+            "number": number, "name": f"refunds/held/{number}", "author": "Lin", "at": ago(600 / number), "url": "#",
+            "reason": HOSTILE, "digest": DIGEST, "current": number == 2,
+        }
+        for number in (3, 2, 1)
+    ],
+    "releases": [
+        {"what": "version 2", "by": "Kim", "at": ago(300), "reason": "as decided on Monday", "current": True},
+        {"what": "the agent’s own policy", "by": "Lin", "at": ago(500), "reason": OVERLONG, "current": False},
+    ],
+    "own_url": "#",
+    "new_url": "#",
+}  # fmt: skip
+POLICY_TEXT: Final = '{\n  "rules": [\n    {"name": "dear", "when": "cost > 5"}\n  ]\n}'
+POLICY_NEW: Final[dict[str, Any]] = {
+    **POLICY_HEAD,
+    "values": {"text": POLICY_TEXT, "reason": ""},
+    "errors": [],
+    "names": [{"name": "cost", "text": "what the step costs, as money; null where the tool names no cost"}],
+    "parties": [{"name": "principal", "text": "the person on whose behalf the run acts"}],
+    "loses_code": True,
+    "submission": "6f0c5a1e-0000-4000-8000-000000000000",
+}
+POLICY_VERSION: Final[dict[str, Any]] = {
+    **POLICY_HEAD,
+    "number": 3,
+    "version": {"author": {"shown_name": "Lin"}, "at": ago(4), "reason": HOSTILE},
+    "current": False,
+    "lines": POLICY_LINES,
+    "text": POLICY_TEXT,
+    "difference": [
+        {"change": "same", "pieces": [{"text": '  "rules": [', "changed": False}]},
+        {
+            "change": "removed",
+            "pieces": [
+                {"text": '"when": "cost > ', "changed": False},
+                {"text": "money('5')", "changed": True},
+            ],
+        },
+        {
+            "change": "added",
+            "pieces": [{"text": '"when": "cost > ', "changed": False}, {"text": OVERLONG, "changed": True}],
+        },
+    ],
+    "step": {
+        "text": '{"tool": "refund", "cost": "1240.00"}',
+        "said": {
+            "asks": "2 people; 1 from Finance; check fails: limit",
+            "failure": "",
+            "rules": [
+                {"name": "dear", "code": "cost > money('5')", "applies": True, "failure": ""},
+                {"name": HOSTILE, "code": "arguments.iban == ''", "applies": False, "failure": ""},
+            ],
+            "checks": [
+                {
+                    "name": "limit",
+                    "code": OVERLONG,
+                    "passed": False,
+                    "failure": "There is no argument “iban”.",
+                }
+            ],
+        },
+    },
+    "tried": {
+        "text": "Of the last 200 plans it would have asked people for 14; the one in force asks for 9.",
+        "differs": [
+            {
+                "run": RUN,
+                "title": HOSTILE,
+                "version": 2,
+                "url": "#",
+                "today": "nobody",
+                "then": "2 people; 1 from Finance",
+            }
+        ],
+        "hidden": 3,
+    },
+    "ends": "1 open request ends. 2 approved plans end. Their runs are planned and asked anew. What was sent "
+    "already is not touched.",
+    "rests": [{"run": RUN, "version": 5, "title": HOSTILE, "url": "#", "state": "waits for approval"}],
+    "more": 2,
+    "seen": DIGEST,
+    "policy_url": "#",
+    "action": "/policies/refunds/3/",
+    "values": {},
+    "errors": [],
+    "submission": "6f0c5a1e-0000-4000-8000-000000000000",
+}
+POLICY_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "policies": (
+        "console/policies.html",
+        {**SHELL, "agents": [POLICY_HEAD, {**POLICY_HEAD, "name": "x", "title": HOSTILE, "held": False, "counts": ""}]},
+    ),
+    "policies-none": ("console/policies.html", {**SHELL, "agents": []}),
+    "policy": ("console/policy.html", POLICY),
+    "policy-not-you": (
+        "console/policy.html",
+        {
+            **POLICY, "may_manage": False, "why_not": "You lack the right “Manage policies”.", "who_can": "Can: Lin.",
+            "versions": [], "releases": [], "lines": [], "held": False,
+        },
+    ),
+    "policy-new": ("console/policy_new.html", POLICY_NEW),
+    "policy-new-wrong": (
+        "console/policy_new.html",
+        {
+            **POLICY_NEW,
+            "loses_code": False,
+            "values": {"text": POLICY_TEXT, "reason": HOSTILE},
+            "errors": [
+                {
+                    "field": "text",
+                    "message": "“dear”, when, line 1, column 6: Compare money with money: cost >= money(\"100.00\").",
+                },
+                {"field": "reason", "message": "Enter a reason of at least 10 characters."},
+            ],
+        },
+    ),
+    "policy-version": ("console/policy_version.html", POLICY_VERSION),
+    "policy-version-conflict": (
+        "console/policy_version.html",
+        {
+            **POLICY_VERSION,
+            "conflict": {**CONFLICT, "events": [], "compared": [], "title": "Not released."},
+            "step": {"text": "{", "wrong": "This is no JSON: Expecting property name."},
+            "values": {"reason": "as decided on Monday"},
+        },
+    ),
+    "policy-version-own": (
+        "console/policy_version.html",
+        {
+            **POLICY_VERSION,
+            "number": 0, "version": None, "current": True, "text": "", "difference": [], "tried": None,
+            "step": {"text": "{}"}, "rests": [], "more": 0, "result": {"text": "It is in force now."},
+        },
+    ),
+}  # fmt: skip
+
 PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "people": (
         "console/people.html",
@@ -1248,6 +1418,8 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **PEOPLE_PAGES,
+    **POLICY_PAGES,
+    "review-checks": ("runs/review.html", REVIEW_CHECKS),
     "run-waits": (
         "runs/run.html",
         {
