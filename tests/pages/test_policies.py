@@ -200,3 +200,66 @@ def test_a_difference_shows_the_words_that_changed(house: House, manager: Client
     changed = [mark.text for mark in shown.all("b")]
     assert ['money(\\"150.00\\")",' in text or "150.00" in text for text in changed].count(True) == 1
     assert "100.00" in "".join(mark.text for mark in shown.all("del"))
+
+
+HOSTILE_TEXTS = {
+    "NUL": TEXT.replace("dear", "de\x00ar"),
+    "escaped NUL": TEXT.replace("dear", "de\\u0000ar"),
+    "half a pair": TEXT.replace("dear", "\\ud83d"),
+    "1 MB": TEXT + " " * 1_000_000,
+    "deep": "[" * 40_000,
+    "twice": TEXT.replace('"checks"', '"rules"'),
+    "NaN": TEXT.replace("2,", "NaN,", 1),
+    "endless": TEXT.replace("2,", "1e999,", 1),
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=list(HOSTILE_TEXTS))
+def test_a_hostile_document_is_refused_in_words_and_comes_back(
+    house: House, manager: Client, text: str
+) -> None:
+    sent = {"text": text, "reason": "long enough words", "submission": str(uuid4())}
+    answer = manager.post(f"{URL}new/", sent)
+    assert answer.status_code == 422
+    assert read(answer).part("errors").text.count("Line 1") <= 1
+    assert answer.context["values"] == {"text": text, "reason": "long enough words"}
+    assert not PolicyVersion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        '{"tool": "pay\x00", "cost": "1"}',
+        '{"tool": "pay", "cost": NaN}',
+        '{"tool": "pay", "cost": "1e999999999"}',
+        '{"tool": "pay", "arguments": {"a": 1e999}, "cost": "1"}',
+        '{"tool": "pay", "arguments": {"a": "\\ud83d"}, "cost": "1"}',
+        '{"tool": "\\ud83d", "cost": "1"}',
+        '{"tool": "pay", "cost": "1", "arguments": ' + '{"a":' * 1000 + "1" + "}" * 1001,
+        '{"tool": "pay", "cost": "1", "arguments": {"a": ' + "9" * 5000 + "}}",
+        "[" * 7000,
+        "x" * 8001,
+    ],
+)
+def test_a_hostile_step_is_answered_in_words(house: House, manager: Client, step: str) -> None:
+    url = keep(manager).partition("?")[0]
+    answer = manager.get(url, {"step": step})
+    page = read(answer).part("test-box").text
+    assert answer.status_code == 200 and (
+        "It asks:" in page or "This is no JSON" in page or "Use at most" in page
+    )
+
+
+@pytest.mark.parametrize("reason", ["", "short", "x" * 4001, "\x00" * 9])
+def test_a_release_without_words_is_refused_and_keeps_them(
+    house: House, manager: Client, reason: str
+) -> None:
+    url = keep(manager)
+    sent = read(manager.get(url)).part("release").sends() | {"reason": reason}
+    answer = manager.post(url, sent)
+    assert answer.status_code == 422 and answer.context["values"] == {"reason": reason}
+    for broken in ({"submission": "\x00"}, {"submission": ""}, {"seen": "\x00" * 10}):
+        said = manager.post(url, {**sent, "reason": "as decided on Monday", **broken})
+        assert said.status_code in (409, 422)
+    assert not PolicyRelease.objects.exists()
