@@ -17,7 +17,8 @@ from runs.ledger import load
 from runs.machine.state import State
 from tests.pages.conftest import SignIn
 from tests.pages.reading import form_of, read
-from tests.people import House, advance
+from tests.pages.test_again import aged
+from tests.people import PASSWORD, House, advance
 
 URL = "/policies/payer/"
 TEXT = json.dumps(
@@ -133,6 +134,33 @@ def test_the_review_page_says_who_is_asked_and_takes_a_tick_for_a_soft_check(
     answer = client.post(url, {**sent, "override": "limit", "reason": "it is urgent today"})
     assert answer.status_code == 302
     assert "although it fails “limit”" in read(client.get(reverse("run", args=[run.pk]))).text
+
+
+def test_an_override_after_an_old_sign_in_keeps_its_words_and_ticks_nothing(
+    house: House, manager: Client, sign_in: SignIn
+) -> None:
+    soft = TEXT.replace('"needed": 2', '"needed": 1').replace('["Finance"]', "[]")
+    release(manager, keep(manager, soft))
+    run, client = house.waiting(), aged(sign_in(house.approver))
+    url = reverse("plan-review", args=[run.pk, 1])
+    sent = form_of(read(client.get(url)), testid="decision-form").sends()
+    sent |= {
+        "decision": "approve",
+        "phrase": "250.00 2000",
+        "override": "limit",
+        "reason": "it is urgent today",
+    }
+    again = client.post(url, sent)["Location"]
+    assert again.startswith("/login/again/") and Attempt.objects.latest("at").refusal == "sign_in_too_old"
+
+    assert client.post(again, {"password": PASSWORD})["Location"] == url
+    page = read(client.get(url))
+    assert page.one("textarea", name="reason").text == "it is urgent today"
+    assert not [box for box in page.part("overrides").all("input") if "checked" in box.attrs]
+    sent["submission"] = form_of(page, testid="decision-form").sends()["submission"]
+    assert client.post(url, {**sent, "override": ""}).status_code == 422
+    assert client.post(url, sent).status_code == 302
+    assert load(run.pk).requests[-1].decisions[0].overrides == ("limit",)
 
 
 def test_a_document_that_is_none_comes_back_as_it_was_typed(house: House, manager: Client) -> None:

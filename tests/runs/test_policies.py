@@ -252,6 +252,21 @@ def test_who_asked_for_the_changes_is_an_author_of_the_next_version(house: House
     house.decide(run, house.approver)
 
 
+def test_who_asked_that_it_be_undone_is_the_author_of_the_plan_that_undoes(
+    house: House, world: World
+) -> None:
+    hold(house, {"when": 'tool == "take_back_dear"', "not_by": ["plan_author"]})
+    run = house.scripted([{"tool": "give_dear", "order": "2", "amount": "250.00"}, {"signal": "go"}])
+    house.cancel(run, undo=True)
+    assert advance(run).state is State.WAITING_APPROVAL
+    assert asked(run).excluded == {str(house.operator.pk): "plan_author"}
+    grant_right(to=house.operator, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now())
+    with pytest.raises(SeparationOfDutiesError, match="plan_author"):
+        house.decide(run, house.operator)
+    house.decide(run, house.approver)
+    assert advance(run).state is State.CANCELLED and world.times("take_back_dear:2") == 1
+
+
 HARD = {"name": "limit", "kind": "hard", "must": 'cost <= money("10")', "sentence": "At most 10.00 at once."}
 SOFT = {**HARD, "name": "habit", "kind": "soft"}
 
