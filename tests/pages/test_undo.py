@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from accounts.rights import Right, withdraw_right
+from accounts.rights import Right, grant_right, withdraw_right
 from approvals.models import Verdict
 from runs import actions, agents
 from runs.clock import database_now
@@ -287,6 +287,7 @@ def test_a_refused_attempt_on_a_child_is_found_by_its_id(house: House, sign_in: 
     sent = {"name": "go", "payload": "1", "submission": str(uuid4())}
     assert sign_in(house.viewer).post(f"/runs/{child.run}/answer/", sent).status_code == 403
 
+    grant_right(to=house.operator, right=Right.SEE_AUDIT, obj=house.tenant, actor=None, now=database_now())
     page = read(sign_in(house.operator).get(f"/audit/?run={child.run}&result=refused"))
 
     assert "tried: Give a run an answer" in page.one("main").text
