@@ -157,6 +157,32 @@ def test_each_kind_of_person_gets_what_the_guard_says(
     assert Attempt.objects.filter(refusal="not_allowed").exists()
 
 
+def test_each_kind_of_person_gets_what_the_guard_of_a_policy_says(
+    house: House, everybody: dict[str, User], sign_in: SignIn
+) -> None:
+    actions.add_policy(
+        person=everybody["policies"],
+        agent=house.agent,
+        text='{"rules": []}',
+        reason="as agreed",
+        submission=uuid4(),
+    )
+    policies = [route for route in routes(On.AGENT) if route.name.startswith("policy")]
+    wrong, of = [], f"?of={house.tenant.slug}"
+    for who, person in everybody.items():
+        client, acts = sign_in(person), may(person, Right.MANAGE_POLICIES, house.agent)
+        sees = acts or may(person, Right.VIEW_RUNS, house.agent)
+        for route in policies:
+            status = client.get(route.of("") + of).status_code
+            if status != (200 if sees else 404):
+                wrong.append((who, "get", route.name, status))
+            status = client.post(route.of("") + of, _form()).status_code
+            if not _fits(status, takes=bool(route.guard.acts), sees=sees, acts=acts):
+                wrong.append((who, "post", route.name, status))
+    assert wrong == [] and len(policies) == 3
+    assert Attempt.objects.filter(refusal="not_allowed").exists()
+
+
 def _fits(status: int, *, takes: bool, sees: bool, acts: bool) -> bool:
     """Whether a POST was answered as the guard says."""
     if not takes:
