@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -27,7 +28,9 @@ from accounts.rights import Right, tenants_with
 from approvals.models import Attempt
 from approvals.models import Decision as Decided
 from console import audit_people, audit_rights
+from runs import seeing
 from runs.machine import events as e
+from runs.machine.hidden import Hidden
 from runs.models import Event, Submission
 from runs.pages import timeline, words
 from runs.views.frame import number
@@ -178,7 +181,27 @@ def sources(person: User, filters: Filters) -> list[Source]:
         _formed(person, filters, "rereduce", _made_anew),
         _formed(person, filters, "end_grant", _ended),
     ]
-    return [*of_runs, _rights(person, filters), *_people(person, filters, sign_ins=False)]
+    seen = [replace(source, entries=partial(_seen, person, source.entries)) for source in of_runs]
+    return [*seen, _rights(person, filters), *_people(person, filters, sign_ins=False)]
+
+
+def _seen(person: User, entries: Callable[[list[Any]], list[Row]], rows: list[Any]) -> list[Row]:
+    """The entries without what is hidden of their runs from this person."""
+    made = entries(rows)
+    about = {found[0] for row in made if (found := re.match(RUN_ID, str(row["subject"])))}
+    hidden = seeing.hidden_rows(seeing.not_seen(person, about))
+    if not hidden:
+        return made
+    return [_marked(row, hidden.get(str(row["subject"]).partition(":")[0].partition(" ")[0])) for row in made]
+
+
+def _marked(row: Row, hidden: Hidden | None) -> Row:
+    if hidden is None:
+        return row
+    texts: Row = {
+        name: hidden.text(str(row[name])) for name in ("did", "seen", "reason", "why") if name in row
+    }
+    return {**row, **texts, "details": [(name, hidden.text(str(said))) for name, said in row["details"]]}
 
 
 def _people(person: User, filters: Filters, *, sign_ins: bool) -> list[Source]:

@@ -20,6 +20,7 @@ from runs.access import permitted
 from runs.machine import events as e
 from runs.machine.events import Reason, decode
 from runs.machine.expiry import announced_from
+from runs.machine.hidden import Hidden
 from runs.machine.safety import Action, SafeAction, right_to
 from runs.machine.transitions import REASONS
 from runs.models import CLOSED, Effect, Event, Run
@@ -27,6 +28,7 @@ from runs.outdated import Outdated, outdated
 from runs.pages import next_action, words
 from runs.pages.who import ACTING
 from runs.queries import TIERS, approved_by, disputed, doubts, excluded_from, last_requests, owed
+from runs.seeing import hidden_rows
 
 Row = dict[str, Any]
 STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
@@ -50,17 +52,20 @@ class Known:
     ]  #: runs whose open request was made under another policy than the one in force
     waits: dict[str, str]  #: what a run waits for, where that is no person
     mine: dict[Right, frozenset[str]]  #: right -> the runs on which this person holds it
+    hidden: dict[str, Hidden]  #: what this person may not see of a run, where there is anything
 
 
 def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) -> list[dict[str, Any]]:
     """The `groups` of console/inbox.html, in the order of the runs."""
     ids, asked = [run.pk for run in runs], last_requests(runs)
+    mine = permitted(person, ACTING, ids)
     known = Known(
         person=person, now=now, doubts=doubts(ids), owed=owed(ids), reasons=_reasons(runs),
         excluded=excluded_from(person, ids), waits=waits(runs),
         asked=asked, approved=approved_by(person, asked.values()),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
-        mine=permitted(person, ACTING, ids), outdated=outdated(runs),
+        mine=mine, hidden=hidden_rows(run for run in ids if run not in mine[Right.SEE_VALUES]),
+        outdated=outdated(runs),
     )  # fmt: skip
     if not ranked:
         return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
@@ -72,12 +77,12 @@ def _row(run: Run, known: Known) -> Row:
     action = _action(run, known)
     row: Row = {
         "id": run.pk,
-        "title": run.goal,
+        "title": _seen(run, run.goal, known),
         "url": reverse("run", args=[run.pk]),
         "agent": run.agent.title,
         "agent_version": run.agent_version,
         "state": words.shown_state(run.state, run.reasons),
-        "why": _why(run, known),
+        "why": _seen(run, _why(run, known), known),
         "since": run.since,
     }
     if action:
@@ -85,6 +90,11 @@ def _row(run: Run, known: Known) -> Row:
         url = None if watching else next_action.address(run.pk, action)
         row |= {"next": {"label": next_action.label(action), "url": url}, "watching": watching}
     return row
+
+
+def _seen(run: Run, text: str, known: Known) -> str:
+    hidden = known.hidden.get(run.pk)
+    return hidden.text(text) if hidden else text
 
 
 def _action(run: Run, known: Known) -> SafeAction | None:

@@ -24,11 +24,18 @@ def frames_only(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDi
     error = _exception(event.pop("exc_info", None))
     if error is not None:
         first = str(error).partition("\n")[0][:LONGEST_MESSAGE]
-        event["error"] = f"{type(error).__qualname__}: {first}"
+        said = "" if _foreign(event) else f": {first}"
+        event["error"] = f"{type(error).__qualname__}{said}"
         event["frames"] = [
             f"{f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)
         ]
     return event
+
+
+def _foreign(event: EventDict) -> bool:
+    """Whether the code of a tool or of a planner failed: what it raises may quote what it was given."""
+    record = event.get("_record")
+    return any(hasattr(record, name) for name in ("tool", "planner"))
 
 
 def _exception(exc_info: object) -> BaseException | None:

@@ -16,11 +16,12 @@ from django.views.decorators.http import require_http_methods
 from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right, holders
-from runs import actions, compatibility
+from runs import actions, compatibility, seeing
 from runs.access import agents_for, visible_runs
 from runs.agents import Agent, queue_name
 from runs.compatibility import Obstacle
 from runs.ledger import LogUnreadable, load
+from runs.machine.hidden import Hidden
 from runs.models import CLOSED, Run
 from runs.models import Agent as Known
 from runs.pages import moving, words
@@ -134,6 +135,7 @@ def _page(request: HttpRequest, key: Key, heir: Agent, more: Context, *, status:
     may = _may(person, key)
     runs = _open(person, key, Right.OPERATE_RUNS if may["may_move"] else Right.VIEW_RUNS)
     looked = {run: _obstacles(run, heir) for run in runs[:AT_MOST]}
+    hidden = seeing.hidden_rows(seeing.not_seen(person, [run.pk for run, why in looked.items() if why]))
     context = {
         "agent": key[0],
         "version": key[1],
@@ -145,7 +147,7 @@ def _page(request: HttpRequest, key: Key, heir: Agent, more: Context, *, status:
         "submission": new_submission(),
         "values": {},
         "errors": [],
-        **_fits(looked),
+        **_fits(looked, hidden),
         **may,
         **_result(request),
     }
@@ -159,10 +161,10 @@ def _obstacles(run: Run, heir: Agent) -> tuple[Obstacle, ...]:
         return (Obstacle(code="unreadable", subject=str(error.seq), now=error.why),)
 
 
-def _fits(looked: Looked) -> Context:
+def _fits(looked: Looked, hidden: Mapping[str, Hidden]) -> Context:
     """Those that fit, those that do not, and how often each thing stands in the way."""
     fits = [_row(run) for run, why in looked.items() if not why]
-    unfit = [_row(run, moving.sentences(why)) for run, why in looked.items() if why]
+    unfit = [_row(run, _told(run.pk, why, hidden)) for run, why in looked.items() if why]
     counted = Counter(moving.kind(o) for why in looked.values() for o in {o.code: o for o in why}.values())
     return {
         "fits": fits[:SHOWN],
@@ -174,6 +176,11 @@ def _fits(looked: Looked) -> Context:
         "unfit_more": len(unfit[SHOWN:]),
         "reasons": [{"text": text, "number": number} for text, number in counted.most_common()],
     }
+
+
+def _told(run: str, why: Sequence[Obstacle], hidden: Mapping[str, Hidden]) -> str:
+    text = moving.sentences(why)
+    return hidden[run].text(text) if run in hidden else text
 
 
 def _served(heir: Agent) -> str:
@@ -246,5 +253,6 @@ def _result(request: HttpRequest) -> Context:
 
 def _rows(person: User, name: str, runs: Iterable[str], why: Mapping[str, Sequence[Obstacle]]) -> Context:
     known = visible_runs(person).in_bulk(list(runs))
-    rows = [_row(run, moving.sentences(why.get(pk, ()))) for pk, run in sorted(known.items())]
+    hidden = seeing.hidden_rows(seeing.not_seen(person, known))
+    rows = [_row(run, _told(pk, why.get(pk, ()), hidden)) for pk, run in sorted(known.items())]
     return {name: rows[:SHOWN], f"{name}_more": len(rows[SHOWN:])}

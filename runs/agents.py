@@ -301,6 +301,7 @@ class Agent:
     takes_over: tuple[str, ...] = ()
     context_budget: int | None = None  #: bytes that a View may have; None: the setting HANDOFF_CONTEXT_BUDGET
     summariser: Summariser | None = None  #: None: code condenses the history
+    sensitive: frozenset[str] = frozenset()  #: paths in the input of its runs, as `Tool.sensitive`
 
     def reading(self, name: str) -> ReadingTool:
         """The reading tool of this name. Raises KeyError."""

@@ -28,6 +28,7 @@ from runs import (
     planning,
     recovery,
     summaries,
+    telling,
     undoing,
     versions,
 )
@@ -151,7 +152,9 @@ def _undo(held: Held) -> bool:
         document = undoing.undo_document(held.state, held.agent) if held.state.undo_requested else None
     except Exception as error:
         # A tool is foreign code: where it cannot say how to undo, nothing was undone and a person decides.
-        log.exception("the plan that undoes could not be made", extra={"run": held.run.pk})
+        log.exception(
+            "the plan that undoes could not be made", extra={"run": held.run.pk, "planner": held.agent.name}
+        )
         failure = plain(f"{type(error).__name__}: {error}")
         held.decide(lambda state, now: decide.human("compensation_failed", evidence=failure))
         return False
@@ -183,7 +186,7 @@ def _plan(held: Held) -> bool:
         proposal = held.agent.planner.propose(view)
     except Exception as error:
         # A planner is foreign code or a model: whatever it raises, nothing happened and it is asked again.
-        log.exception("the planner failed", extra={"run": held.run.pk})
+        log.exception("the planner failed", extra={"run": held.run.pk, "planner": held.agent.name})
         failure = plain(f"{type(error).__name__}: {error}")
         held.decide(
             lambda state, now: decide.attempt_failed(
@@ -275,17 +278,23 @@ def _read(held: Held, proposal: agents.Read) -> bool:
         tool = held.agent.reading(proposal.tool)
         arguments = canonical(tool.validate(proposal.arguments))
     except (KeyError, StopIteration, TypeError, ValueError, ToolError) as error:
-        problem = plain(f"{proposal.tool}: {error}")
+        problem = plain(f"{proposal.tool}: {_told(held.agent, proposal, error)}")
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
     known = held.state.observations.get((proposal.tool, arguments))
     if known and known.expires_at > held.clock.now():
-        problem = f"{proposal.tool} {arguments} was read and is current"
+        problem = f"{telling.asked(tool, arguments)} was read and is current"
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
     read = facts.read_once(tool, arguments, held.clock.now(), tenant=held.state.identity.tenant)
-    _observed(held, f"{proposal.tool} {arguments}", read)
+    _observed(held, telling.asked(tool, arguments), read)
     return True
+
+
+def _told(agent: agents.Agent, proposal: agents.Read, error: Exception) -> str:
+    """Why the reading was not asked for; a tool with sensitive values says it without quoting what it was given."""
+    known = next((tool for tool in agent.tools if tool.name == proposal.tool), None)
+    return type(error).__name__ if known and known.sensitive else str(error)
 
 
 def _observed(held: Held, what: str, read: facts.Read) -> None:
@@ -413,7 +422,7 @@ def _read_for(held: Held, step: s.PlanStep) -> bool:
     for source in late_values.readings(step):
         tool = held.agent.reading(source.tool)
         read = facts.read_once(tool, source.arguments, held.clock.now(), tenant=held.state.identity.tenant)
-        _observed(held, f"{source.tool} {source.arguments}", read)
+        _observed(held, telling.asked(tool, source.arguments), read)
         if read.event is None:
             return False
     return True

@@ -17,7 +17,7 @@ from accounts.rights import Denial
 from approvals.models import Request
 from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
-from runs import artifacts, grants, planning, sources, versions
+from runs import artifacts, grants, planning, sources, telling, versions
 from runs.agents import Agent, registered
 from runs.ledger import Guard, chain_problem
 from runs.limits import LONGEST_NAME
@@ -52,16 +52,23 @@ def read_once(tool: ReadingTool, arguments: str, now: datetime, *, tenant: str) 
         reading = tool.read(parse(arguments), timeout=timeout)
         value = canonical(reading.value)
     except Unreadable as error:
-        return Read(fresh=Fresh(failure=plain(str(error)) or "it could not be read"))
+        why = telling.without(tool, (arguments,), str(error))
+        return Read(fresh=Fresh(failure=plain(why) or "it could not be read"))
     except Exception as error:
         # A fault in an adapter, or a value that nothing can be compared with: to the run it is the same.
         log.exception("the reading tool failed", extra={"tool": tool.name})
-        return Read(fresh=Fresh(failure=plain(f"{type(error).__name__}: {error}")))
-    about = plain(f"{tool.name} {arguments}")[:LONGEST_NAME]
+        why = telling.without(tool, (arguments,), f"{type(error).__name__}: {error}")
+        return Read(fresh=Fresh(failure=plain(why)))
+    if telling.names_hidden(tool, (arguments, value), f"{reading.resource} {reading.version}"):
+        return Read(
+            fresh=Fresh(failure="the tool made the name or version of a resource of a sensitive value")
+        )
+    about = plain(telling.asked(tool, arguments))[:LONGEST_NAME]
     value, kept = artifacts.shortened(tenant, value, name=f"{tool.name}.json", kind="evidence", about=about)
     event = ObservationRecorded(
         tool=tool.name, arguments=raw(arguments), value=raw(value), resource=plain(reading.resource),
         version=plain(reading.version), observed_at=now, half_life=tool.half_life,
+        sensitive=tuple(sorted(tool.sensitive)),
     )  # fmt: skip
     return Read(fresh=Fresh(value=value, version=event.version), event=event, kept=kept)
 

@@ -45,11 +45,11 @@ def bindings(state: s.RunState, agent: Agent, step: s.PlanStep) -> Bindings:
     try:
         whole = _whole(tool, step, bound)
     except (ArgumentsRefused, Uncanonical) as error:
-        return _refused(version, step, step.late[0], str(error))
+        return _refused(version, step, step.late[0], planning.told(tool, error))
     except Exception as error:
         # A tool is foreign code: what it fails on is not sent.
         log.exception("the tool failed on arguments that were bound late", extra={"tool": step.tool})
-        return _refused(version, step, step.late[0], f"{type(error).__name__}: {error}")
+        return _refused(version, step, step.late[0], f"{type(error).__name__}: {planning.told(tool, error)}")
     found = Bindings(plan_version=version, step=whole, bound=bound)
     refused = _otherwise(step, whole) or _stricter(state, agent, whole)
     return replace(found, refused=refused) if refused else found

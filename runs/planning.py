@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from accounts.models import Tenant, User
 from approvals import held, policy
-from runs import agents, planning_late, waiting
+from runs import agents, planning_late, telling, waiting
 from runs.machine import decide, late, proposals
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
@@ -112,6 +112,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         else waiting.step(state, x, problems)
         for place, x in enumerate(plan.steps)
     ]
+    problems += _named_by_hidden(state, [step for step in steps if step])
     names = {step.name for step in plan.steps}
     problems += [
         f"the promise “{p.text}” names a step that is not there"
@@ -120,7 +121,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
     ]
     problems += _unknown(state, plan)
     assumptions = tuple(
-        s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, a.rests_on, now, problems))
+        s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, agent, a.rests_on, now, problems))
         for a in plan.assumptions
     )
     if problems:
@@ -159,7 +160,7 @@ def _step(
     """One step with its arguments as they will be sent; None where it has problems, which are added."""
     try:
         tool = agent.writing(step.tool)
-        rests = _rests(state, step.rests_on, now, problems)
+        rests = _rests(state, agent, step.rests_on, now, problems)
         open_ = planning_late.opened(step.arguments)
         if open_.late:
             made = _left_open(agent, tool, step.name, open_, before, rests)
@@ -169,11 +170,11 @@ def _step(
     except (KeyError, StopIteration):
         problems.append(plain(f"{step.name}: there is no writing tool {step.tool}"))
     except (ArgumentsRefused, Uncanonical, planning_late.LateRefused) as error:
-        problems.append(plain(f"{step.name}: {error}"))
+        problems.append(plain(f"{step.name}: {told(tool, error)}"))
     except Exception as error:
         # A tool is foreign code: whatever it makes of these arguments, nothing happened.
         log.exception("the tool failed on a proposal", extra={"tool": step.tool})
-        problems.append(plain(f"{step.name}: {type(error).__name__}: {error}"))
+        problems.append(plain(f"{step.name}: {type(error).__name__}: {told(tool, error)}"))
     else:
         problems += _unstorable(made)
         return made
@@ -227,6 +228,27 @@ def _readable(agent: agents.Agent, open_parts: tuple[late.PlanLate, ...]) -> Non
         agent.reading(source.tool).validate(parse(source.arguments))
 
 
+def told(tool: WritingTool, error: Exception) -> str:
+    """What is wrong with a proposal; where values are sensitive only where it is wrong, since messages quote them."""
+    if not tool.sensitive:
+        return str(error)
+    if isinstance(error, ArgumentsRefused):
+        return "not allowed: " + ", ".join(path for path, _text in error.problems)
+    return "the tool does not take these arguments"
+
+
+def _named_by_hidden(state: s.RunState, steps: list[s.PlanStep]) -> Iterator[str]:
+    """Names that everybody is shown, and the goals of runs to start, made of values that not everybody may see."""
+    own = (telling.values([x.arguments], x.sensitive) for x in steps if x.wait is None)
+    hidden = telling.known(state).union(*own)
+    for place, step in enumerate(steps, 1):
+        if any(value in f"{step.name} {step.operation_id}" for value in hidden):
+            yield f"step {place}: its name or its operation id is made of a sensitive value"
+        for child in step.wait.children if step.wait else ():
+            if any(value in f"{child.name} {child.goal}" for value in hidden):
+                yield f"step {place}: the name or the goal of a run is made of a sensitive value"
+
+
 def _unstorable(step: s.PlanStep) -> list[str]:
     """Names that no table would take when the effect is about to be sent."""
     problems = []
@@ -255,6 +277,7 @@ def planned(
         volatile=tuple(sorted(tool.volatile)),
         cost=None if cost is None else str(cost),
         rests_on=rests,
+        sensitive=tuple(sorted(tool.sensitive)),
     )
 
 
@@ -264,7 +287,7 @@ def binding_text(tool: WritingTool, arguments: dict[str, Any]) -> str:
 
 
 def _rests(
-    state: s.RunState, reads: Iterable[agents.Read], now: datetime, problems: list[str]
+    state: s.RunState, agent: agents.Agent, reads: Iterable[agents.Read], now: datetime, problems: list[str]
 ) -> tuple[s.PlanRest, ...]:
     """The observations that are rested on, with the versions they have now."""
     found = []
@@ -276,12 +299,17 @@ def _rests(
             continue
         known = state.observations.get(key)
         if known is None or known.expires_at <= now:
-            problems.append(f"{read.tool} {key[1]} was not read, or is out of date")
+            problems.append(f"{_reading(agent, *key)} was not read, or is out of date")
         else:
             found.append(
                 s.PlanRest(tool=key[0], arguments=key[1], resource=known.resource, version=known.version)
             )
     return tuple(found)
+
+
+def _reading(agent: agents.Agent, tool: str, arguments: str) -> str:
+    known = next((x for x in agent.tools if x.name == tool), None)
+    return telling.asked(known, arguments) if known else tool
 
 
 def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) -> decide.Requirement:

@@ -224,7 +224,7 @@ class Held:
             sending = then(after)
             return sending, sending.decider(after, now) if sending else ()
         except Exception:
-            log.exception("the next send was not prepared", extra={"run": self.run.pk})
+            log.exception("the next send was not prepared", extra={"run": self.run.pk, "tool": ""})
             return None, ()
 
     def _sent_last(self) -> bool:

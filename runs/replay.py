@@ -7,7 +7,7 @@ re-reduction or restart beyond the reducer.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,6 +31,9 @@ _COLUMNS = (
 _UNREDUCED = (
     e.UnknownEvent, Refused, LookupError, ValueError, AttributeError, StopIteration, msgspec.MsgspecError,
 )  # fmt: skip
+
+
+type Shows = Callable[[int, str, int, str | None], str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +98,14 @@ def read_only() -> Iterator[None]:
         yield
 
 
-def replay(run_id: str, *, seq: int | None = None) -> Replay | None:
-    """The log as of event `seq`, or of the last one before it, or of the last at all; None for an empty log."""
+def replay(run_id: str, *, seq: int | None = None, shows: Shows | None = None) -> Replay | None:
+    """The log as of event `seq`, or of the last one before it, or of the last at all; None for an empty log.
+
+    `shows` gives of each body what may be seen; whether it is whole is said of the stored one.
+    """
     steps = tuple(_stored(run_id))
+    if shows:
+        steps = tuple(replace(x, body=shows(x.seq, x.type, x.version, x.body)) for x in steps)
     if not steps:
         return None
     at = max((x.seq for x in steps if seq is None or x.seq <= seq), default=steps[0].seq)

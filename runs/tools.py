@@ -121,6 +121,10 @@ class Tool:
     name: ClassVar[str]
     system: ClassVar[str]  #: the external system, such as "payments"
     schema: ClassVar[type[Arguments]]
+    #: Dotted paths of values that only people with the right “See sensitive values” are shown: in its arguments, and in
+    #: what it reads or answers. Places in lists are not counted; "" is the whole. Names are no place for such values:
+    #: an operation id or a resource made of one is refused.
+    sensitive: ClassVar[frozenset[str]] = frozenset()
 
     def validate(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
         """The arguments as plain JSON values after the schema. Raises ArgumentsRefused."""

@@ -113,8 +113,15 @@ def _planned(proposed: Waiting) -> s.PlanStep:
     return s.PlanStep(
         name=proposed.name, tool="", system="handoff", operation_id=f"wait:{proposed.name}", arguments=text,
         arguments_digest=digest("wait", text), title=_title(proposed), reversible=True, phrase="", volatile=(),
-        cost=str(sum(costs)) if costs else None, rests_on=(), wait=wait,
+        cost=str(sum(costs)) if costs else None, rests_on=(), wait=wait, sensitive=_sensitive(proposed),
     )  # fmt: skip
+
+
+def _sensitive(proposed: Waiting) -> tuple[str, ...]:
+    """Of runs to start: which paths of their input their agents named, as `agent:path`."""
+    runs = proposed.runs if isinstance(proposed, agents.Children) else ()
+    known = ((child.agent, code) for child in runs if (code := _code(child)))
+    return tuple(sorted({f"{name}:{path}" for name, code in known for path in code.sensitive}))
 
 
 def _wait(proposed: Waiting) -> PlanWait:

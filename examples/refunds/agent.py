@@ -40,4 +40,5 @@ REFUNDS = Agent(
     tools=(LookupOrder(), RefundSupplier(), MailSupplier(), CloseTicket(), ReopenTicket()),
     policy=POLICY,
     constraints=CONSTRAINTS,
+    sensitive=frozenset({"email"}),
 )

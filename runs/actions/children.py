@@ -66,7 +66,7 @@ def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run:
         start_key=_start_key(child), constraints=(*own, *theirs), deadline=known.deadline, budget=child.budget,
         parent=known.run, parent_step=child.step, depth=known.depth + 1, rounds=dict(parent.rounds),
         keys=decide.keys_to_go_on(parent), code=versions.recorded(code), history_lost=parent.history_lost,
-        lent=parent.lendings[-1].lent if parent.lendings else None,
+        lent=parent.lendings[-1].lent if parent.lendings else None, sensitive=tuple(sorted(code.sensitive)),
     )  # fmt: skip
 
 

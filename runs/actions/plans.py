@@ -11,10 +11,17 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.reauthentication import require_recent
-from accounts.rights import Right, why_not
+from accounts.rights import Denial, Right, why_not
 from approvals import decisions as approvals
 from approvals.models import Request, Verdict
-from approvals.outcomes import AlreadyRecorded, CheckFailedError, NotNeeded, Outcome, StaleError
+from approvals.outcomes import (
+    AlreadyRecorded,
+    CheckFailedError,
+    NotAllowedError,
+    NotNeeded,
+    Outcome,
+    StaleError,
+)
 from approvals.policy import CheckKind
 from runs import access, agents, binding, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
@@ -23,6 +30,7 @@ from runs.actions.writing import subject_of, write
 from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.hidden import hides
 from runs.machine.transitions import Refused
 from runs.models import Run
 from runs.outbox import wake_on_commit
@@ -79,6 +87,8 @@ def decide_plan(
             raise NothingToChange(state.state, e.ChangesAsked.__name__)
         if changes := binding.changed(state, request, code_of(run)):
             raise StaleError(changes=changes)
+        if verdict is Verdict.APPROVE and (denial := _cannot_see(person, run, state)):
+            raise NotAllowedError(denial=denial)
         outcome = approvals.decide(
             request=request, person=person, verdict=verdict, reason=reason, digest=digest,
             conditions_digest=conditions_digest, submission=submission, now=now,
@@ -93,6 +103,13 @@ def decide_plan(
             write(state, events, run=run, actor=person_actor(person), now=now)
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return outcome
+
+
+def _cannot_see(person: User, run: Run, state: s.RunState) -> Denial | None:
+    """Why the person may not see all that an approval would be of: nobody approves what is hidden from them."""
+    if state.plan is None or not hides(state.plan.plan):
+        return None
+    return why_not(person, Right.SEE_VALUES, run)
 
 
 def _cannot_be_undone(state: s.RunState) -> bool:

@@ -73,6 +73,7 @@ def start_run(
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
             budget=None if budget is None else str(budget), code=versions.recorded(registered), lent=lent,
+            sensitive=tuple(sorted(registered.sensitive)),
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
         if wake:
@@ -148,7 +149,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
         goal_taken=goals.taken(closed),
-        lent=closed.lendings[-1].lent if closed.lendings else None,
+        lent=closed.lendings[-1].lent if closed.lendings else None, sensitive=closed.identity.sensitive,
         parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,
         signals=tuple(
             e.SignalKept(id=x.id, name=x.name, payload=e.raw(x.payload), by=x.by, at=x.at) for x in closed.signals

@@ -140,6 +140,7 @@ class Inherited(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     round: int = 0
     seq: int = 0  #: the event by which the run that holds it now took it over
+    sensitive: tuple[str, ...] = ()  #: as of the plan step
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -219,6 +220,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     history_lost: bool = False  #: the run that it comes from may have done more than is recorded
     #: A successor's goal that was written while an earlier run pursued it.
     goal_taken: GoalTaken | None = None
+    sensitive: tuple[str, ...] = ()  #: paths in `input`, as its agent named them
 
 
 class RunTakenIn(Event, frozen=True, kw_only=True):
@@ -260,6 +262,7 @@ class ObservationRecorded(Event, frozen=True, kw_only=True):
     version: str
     observed_at: datetime
     half_life: timedelta
+    sensitive: tuple[str, ...] = ()  #: paths in `arguments` and `value`, as the tool named them
 
 
 class AttemptFailed(Event, frozen=True, kw_only=True):

@@ -205,7 +205,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
         budget=event.budget, predecessor=event.predecessor, parent=event.parent, parent_step=event.parent_step,
-        depth=event.depth, code=event.code,
+        depth=event.depth, code=event.code, sensitive=event.sensitive,
     )  # fmt: skip
     draft.signals = evolving.signals_kept(event, recorded)
     draft.goals = (evolving.first_goal(event, recorded),)
@@ -235,7 +235,7 @@ def _observed(draft: Draft, event: e.ObservationRecorded, recorded: e.Recorded) 
     draft.observations[key] = s.Observation(
         number=known.number if known else len(draft.observations) + 1, tool=event.tool, arguments=key[1],
         value=e.text_of(event.value), resource=event.resource, version=event.version,
-        observed_at=event.observed_at, half_life=event.half_life, seq=recorded.seq,
+        observed_at=event.observed_at, half_life=event.half_life, seq=recorded.seq, sensitive=event.sensitive,
     )  # fmt: skip
     draft.retry_at, draft.failures = None, 0
     draft.reads += 1

@@ -123,6 +123,7 @@ class Identity(Part, frozen=True, kw_only=True):
     parent: str = ""
     parent_step: str = ""
     depth: int = 0
+    sensitive: tuple[str, ...] = ()
 
 
 class Lending(Part, frozen=True, kw_only=True):
@@ -173,6 +174,7 @@ class Observation(Part, frozen=True, kw_only=True):
     observed_at: datetime
     half_life: timedelta
     seq: int
+    sensitive: tuple[str, ...] = ()
 
     @property
     def expires_at(self) -> datetime:
@@ -232,6 +234,9 @@ class PlanStep(Part, frozen=True, kw_only=True):
     undoes: Undoes | None = None
     wait: PlanWait | None = None
     late: tuple[PlanLate, ...] = ()  #: arguments that are not among `arguments` yet: bound before the send
+    #: Paths in the arguments and in what is answered, as the tool named them; of a step that starts runs, `agent:path`
+    #: in their input. In the document only where there are any.
+    sensitive: tuple[str, ...] = ()
 
 
 class PlanPromise(Part, frozen=True, kw_only=True):

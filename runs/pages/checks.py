@@ -16,9 +16,10 @@ from runs.grants import still_lent
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.decide import constraints_digest
+from runs.machine.hidden import hides
 from runs.pages import words
 from runs.pages.run_page import Reader
-from runs.pages.who import may_decide, who_can
+from runs.pages.who import deciders, who_can
 
 Row = dict[str, Any]
 
@@ -30,8 +31,8 @@ def checks(
     return [
         *_binding(state, plan, request),
         *_policy(state, plan, agent),
-        *_asked(state, plan, agent),
-        *_people(state, request, reader),
+        *_asked(*reader.judged(state, plan), agent, reader),
+        *_people(state, plan, request, reader),
         _authority(state),
         *(_read(state, rest, reader) for rest in _rests(state, plan)),
     ]
@@ -92,14 +93,16 @@ def failed_checks(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -
     return planning.asked_by(rules, state, plan.plan).failed if rules else ()
 
 
-def _asked(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:
+def _asked(state: s.RunState, plan: s.PlanVersion, agent: Agent | None, reader: Reader) -> Iterator[Row]:
     """Why the policy asks people, where it could not be told; and its own checks that fail."""
     rules = planning.policy_if_known(state, agent)
     if rules is None:
         return
     asked = planning.asked_by(rules, state, plan.plan)
     if asked.failure:
-        detail = _("People are asked because a rule could not be evaluated. %(why)s") % {"why": asked.failure}
+        detail = _("People are asked because a rule could not be evaluated. %(why)s") % {
+            "why": reader.told(asked.failure)
+        }
         yield {
             "name": _("The policy could be evaluated"),
             "state": "fail",
@@ -108,15 +111,17 @@ def _asked(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Itera
             "again": False,
         }
     for check in asked.failed:
-        why = " ".join(filter(None, (check.sentence, check.failure)))
+        why = reader.told(" ".join(filter(None, (check.sentence, check.failure))))
         hard = check.sentence if check.kind is CheckKind.HARD else ""
         yield {**_row(check.name, False, why, hard), "again": False}
 
 
-def _people(state: s.RunState, request: s.Request | None, reader: Reader) -> Iterator[Row]:
+def _people(
+    state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader
+) -> Iterator[Row]:
     if request is None:
         return
-    people = may_decide(request, reader.holders)
+    people = deciders(request, reader.holders, hidden=hides(plan.plan))
     name = _("Enough people may approve: %(needed)d needed") % {"needed": request.needed}
     yield _row(name, len(people) >= request.needed, who_can(people))
     for left in met_by(state, request, [p.pk for p in people]):

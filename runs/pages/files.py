@@ -13,6 +13,7 @@ from accounts.rights import Right
 from runs.limits import LARGEST_FILE, LONGEST_NAME
 from runs.machine import state as s
 from runs.machine.canonical import plain
+from runs.machine.hidden import Hidden
 from runs.models import Run
 from runs.pages import words
 from runs.pages.run_page import Reader, heading
@@ -52,6 +53,15 @@ def _row(run: Run, kept: s.Artifact) -> Context:
         "url": reverse("run-artifact", args=[run.pk, kept.number]),
         "event_url": f"{events}?from={kept.seq}#event-{kept.seq}",
     }
+
+
+def holds_hidden(hidden: Hidden, kept: s.Artifact, data: bytes) -> bool:
+    """Whether a file has hidden values in it: what a tool answered that names any is taken to, whatever came."""
+    number = kept.about.removeprefix("E-")
+    tool = hidden.tool_of(int(number)) if number.isdecimal() else kept.about.partition(" ")[0]
+    if kept.kind == "evidence" and tool in hidden.tools():
+        return True
+    return hidden.holds(data.decode("utf-8", "replace"))
 
 
 def safe_name(name: str) -> str:

@@ -78,13 +78,16 @@ def link(run: Run, state: s.RunState) -> Context | None:
 
 def move(run: Run, state: s.RunState, reader: Reader) -> Context:
     """All of runs/decide.html for moving one run."""
-    known = {a.version: obstacles(state, a) for a in others(run, state)}
+    known = {a.version: obstacles(reader.whole or state, a) for a in others(run, state)}
     fits = [version for version, found in known.items() if not found]
     facts = {"version": state.identity.agent_version}
     return {
         "run": heading(run, state),
         "title": _("Move this run to another version?"),
-        "why": [_("It is bound to version %(version)s of its agent.") % facts, *_unfit(known)],
+        "why": [
+            _("It is bound to version %(version)s of its agent.") % facts,
+            *map(reader.told, _unfit(known)),
+        ],
         "choices": [_choice(state, version) for version in fits],
         "nothing": "" if fits else _nothing(state, known),
         "hint": _("Required, at least 10 characters. It is shown in the timeline and in the audit log."),

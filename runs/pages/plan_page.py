@@ -7,6 +7,7 @@ from typing import Any
 from django.urls import reverse
 
 from runs.machine import state as s
+from runs.machine.hidden import hides
 from runs.models import Run
 from runs.pages import goal_versions, late, plans, waiting_steps
 from runs.pages.reviewing import latest_request
@@ -54,7 +55,8 @@ def _plan(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> Context:
         "state_note": plans.became(state, plan),
     }
     pending = request is not None and request.status is s.RequestStatus.PENDING
-    if pending and request and not why_not_decide(request, reader.person, reader.holders):
+    hidden = hides(plan.plan)
+    if pending and request and not why_not_decide(request, reader.person, reader.holders, hidden=hidden):
         found["review_url"] = reverse("plan-review", args=[state.identity.run, plan.version])
     return found
 

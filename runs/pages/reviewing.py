@@ -17,6 +17,7 @@ from runs.agents import Agent
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import round_suffix
+from runs.machine.hidden import hides
 from runs.models import Run
 from runs.pages import late, next_action, plans, requests, undo, waiting_steps, words
 from runs.pages.checks import blocked, checks, failed_checks, met_by
@@ -39,8 +40,8 @@ def context(run: Run, state: s.RunState, plan: s.PlanVersion, reader: Reader, ag
         "covers": _covers(plan),
         "conditions": request.conditions_digest if request else "",
         "blocked": blocked(made),
-        "asked_by": asked_by(state, plan, agent),
-        "overrides": _overrides(state, plan, agent),
+        "asked_by": asked_by(*reader.judged(state, plan), agent),
+        "overrides": _overrides(*reader.judged(state, plan), agent),
         "phrase": phrase(state, plan),
         "undo": plan.plan.undo,
         "take_back_url": _take_back_url(state, plan, reader),
@@ -58,9 +59,13 @@ def _renewal(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, 
         return {}
     if state.state is not s.State.WAITING_APPROVAL or plan is not state.plan:
         return {}
-    mine = Right.OPERATE_RUNS in reader.mine or not why_not_decide(request, reader.person, reader.holders)
+    mine = Right.OPERATE_RUNS in reader.mine or not _why_not(plan, request, reader)
     why = "" if mine else why_not(reader.person, Right.OPERATE_RUNS, reader.holders[Right.OPERATE_RUNS])
     return {"expired_at": request.expires_at, "may_renew": mine, "renew_why_not": why}
+
+
+def _why_not(plan: s.PlanVersion, request: s.Request, reader: Reader) -> str:
+    return why_not_decide(request, reader.person, reader.holders, hidden=hides(plan.plan))
 
 
 def _take_back_url(state: s.RunState, plan: s.PlanVersion, reader: Reader) -> str:
@@ -77,9 +82,9 @@ def is_open(request: s.Request | None) -> bool:
 def _to_decide(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, reader: Reader) -> Context:
     """What approving would let happen, and until when."""
     assert request is not None
-    mine = not why_not_decide(request, reader.person, reader.holders)
+    mine = not _why_not(plan, request, reader)
     return {
-        "reviewer": {"sentence": _reviewer(request, reader)},
+        "reviewer": {"sentence": _reviewer(plan, request, reader)},
         "expires_at": request.expires_at,
         "summary": summary(state, plan, mine=mine),
         "changes": [change(state, plan, step) for step in covered(state, plan)],
@@ -211,13 +216,13 @@ def _plan(state: s.RunState, plan: s.PlanVersion) -> Context:
     return {"version": plan.version, "digest": plan.digest, "url": url, "differences": different or None}
 
 
-def _reviewer(request: s.Request, reader: Reader) -> str:
+def _reviewer(plan: s.PlanVersion, request: s.Request, reader: Reader) -> str:
     """What part the reader has; empty for one without the right, who is told that instead."""
     facts = {"name": reader.person.shown_name}
     if rule := rule_against(request, reader.person, reader.holders):
         facts["rule"] = str(words.RULES.get(rule, rule))
         return _("You are %(name)s. You have a part in this plan: %(rule)s.") % facts
-    if why_not_decide(request, reader.person, reader.holders):
+    if _why_not(plan, request, reader):
         return ""
     return _("You are %(name)s. No rule of this plan’s policy excludes you.") % facts
 
@@ -338,7 +343,7 @@ def _may(state: s.RunState, plan: s.PlanVersion, request: s.Request | None, read
         title = _("You decided already") if open_ else _("This plan cannot be decided any more")
         return {"decided": decided, "decided_title": title, "may_decide": False, "summary": ""}
     assert request is not None
-    why = why_not_decide(request, reader.person, reader.holders)
+    why = _why_not(plan, request, reader)
     return {"may_decide": not why, "why_not": why}
 
 

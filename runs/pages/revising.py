@@ -135,7 +135,7 @@ def _duties(run: Run, state: s.RunState, reader: Reader) -> Iterator[str]:
     if not {Right.APPROVE_PLANS, Right.REVISE_GOALS} <= reader.mine:
         return
     facts = {"goal": state.goal.version + 1}
-    match _kept_out(run, state):
+    match _kept_out(run, reader.whole or state):
         case True:
             yield (
                 _("You will not be able to approve plans made for goal v%(goal)d (separation of duties).")

@@ -15,6 +15,7 @@ from accounts.models import User
 from accounts.rights import Right
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.hidden import Hidden
 from runs.models import Run
 from runs.pages import (
     authority,
@@ -44,6 +45,19 @@ class Reader:
     person: User
     holders: who.Holders
     now: datetime
+    hidden: Hidden | None = None  #: what stands as marks in the log and state of the page
+    #: The state with its hidden values, for what tools, policies and forms make of them. Nothing of it is shown.
+    whole: s.RunState | None = None
+
+    def judged(self, state: s.RunState, plan: s.PlanVersion) -> tuple[s.RunState, s.PlanVersion]:
+        """The state and the plan version with their hidden values, as policies judge them."""
+        if self.whole is None or self.hidden is None:
+            return state, plan
+        return self.whole, next(x for x in self.whole.plans if x.version == plan.version)
+
+    def told(self, text: str) -> str:
+        """A text that was made of `whole`, as this reader may see it."""
+        return self.hidden.text(text) if self.hidden else text
 
     @property
     def mine(self) -> frozenset[Right]:
@@ -159,8 +173,10 @@ def _whole_reason(state: s.RunState, log: Sequence[e.Recorded], events_url: str)
 
 
 def _may_review(state: s.RunState, reader: Reader) -> bool:
-    request = state.request
-    return request is not None and not who.why_not_decide(request, reader.person, reader.holders)
+    request, hidden = state.request, who.hides_values(state)
+    return request is not None and not who.why_not_decide(
+        request, reader.person, reader.holders, hidden=hidden
+    )
 
 
 def _timeline(log: Sequence[e.Recorded], events_url: str, older: int | None, saw: int | None) -> Context:

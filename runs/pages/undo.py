@@ -65,7 +65,7 @@ def _titles(state: s.RunState, agent: agents.Agent) -> dict[tuple[str, int], str
     try:
         document = undoing.undo_document(state, agent)
     except Exception:
-        log.exception("the plan that undoes could not be shown", extra={"run": state.identity.run})
+        log.exception("the plan that undoes could not be shown", extra={"planner": state.identity.agent})
         return {}
     steps = document.steps if document else ()
     return {(x.undoes.run, x.undoes.effect): x.title for x in steps if x.undoes}

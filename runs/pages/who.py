@@ -17,6 +17,7 @@ from approvals.quorums import barred_from
 from runs.machine import state as s
 from runs.machine.decide import cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
+from runs.machine.hidden import hides
 from runs.machine.safety import Action, next_safe_action
 from runs.machine.transitions import Decision, allows
 from runs.pages import ending, next_action, requests, words
@@ -133,13 +134,17 @@ def who_can(people: Sequence[User]) -> str:
 def _approve(state: s.RunState, person: User, holders: Holders) -> dict[str, Any]:
     request = state.request
     assert request is not None
-    people = may_decide(request, holders)
+    people = deciders(request, holders, hidden=hides_values(state))
     facts = {"plan": request.version}
     line = {"action": _("Approve plan v%(plan)d") % facts, "you": person in people}
     if line["you"]:
         return {**line, "url": reverse("plan-review", args=[state.identity.run, request.version])}
     asked = why_address(Right(request.right), state.identity.run)
-    return {**line, "text": why_not_decide(request, person, holders), "why_url": asked}
+    return {
+        **line,
+        "text": why_not_decide(request, person, holders, hidden=hides_values(state)),
+        "why_url": asked,
+    }
 
 
 def _take_back(state: s.RunState) -> dict[str, Any]:
@@ -150,11 +155,22 @@ def _take_back(state: s.RunState) -> dict[str, Any]:
     return {"action": action, "you": True, "url": requests.take_back_address(state, version)}
 
 
+def hides_values(state: s.RunState) -> bool:
+    """Whether its latest plan has values that not everybody may see."""
+    return state.plan is not None and hides(state.plan.plan)
+
+
 def may_decide(request: s.Request, holders: Holders) -> list[User]:
     """Those who hold the right and whom no rule of the request keeps from deciding."""
     people = [p for p in holders[Right(request.right)] if str(p.pk) not in request.excluded]
     out = barred_from(UUID(request.id), [p.pk for p in people]) if request.not_by else frozenset()
     return [p for p in people if p.pk not in out]
+
+
+def deciders(request: s.Request, holders: Holders, *, hidden: bool) -> list[User]:
+    """Those of them who see all of the plan; `hidden`: it has values that not everybody may see."""
+    people = may_decide(request, holders)
+    return [p for p in people if p in holders[Right.SEE_VALUES]] if hidden else people
 
 
 def rule_against(request: s.Request, person: User, holders: Holders) -> str:
@@ -165,13 +181,16 @@ def rule_against(request: s.Request, person: User, holders: Holders) -> str:
     return "other_tenant" if holds and person not in may_decide(request, holders) else ""
 
 
-def why_not_decide(request: s.Request, person: User, holders: Holders) -> str:
-    """Why this person may not decide on the request; empty where they may."""
+def why_not_decide(request: s.Request, person: User, holders: Holders, *, hidden: bool) -> str:
+    """Why this person may not decide on the request; empty where they may. `hidden` as for `deciders`."""
     right = Right(request.right)
-    people = may_decide(request, holders)
+    people = deciders(request, holders, hidden=hidden)
     if person in people:
         return ""
     if rule := rule_against(request, person, holders):
         facts = {"rule": str(words.RULES.get(rule, rule)), "who": who_can(people)}
         return _("Somebody else must decide, because %(rule)s. %(who)s") % facts
+    if person in holders[right]:
+        why = why_not(person, Right.SEE_VALUES, people)
+        return _("Values of this plan are hidden from you, so you cannot approve it. %(why)s") % {"why": why}
     return why_not(person, right, people)

@@ -17,6 +17,7 @@ from approvals.models import Request
 from approvals.outcomes import DecisionRefusedError
 from runs.machine import state as s
 from runs.machine.events import CancelRequested, EffectAttested, SignalReceived
+from runs.machine.hidden import hides
 from runs.machine.safety import decisions_of
 from runs.machine.transitions import Decision, allows
 from runs.models import Agent, Run
@@ -50,6 +51,9 @@ def answer(person: User, right: Right, run: Run, state: s.RunState) -> Answer:
     request = _request(run, state) if right is Right.APPROVE_PLANS else None
     if request and (refused := _part(request, person)):
         return Answer(yes=False, rule=refused, more=had)
+    unseen = _unseen(person, run, state) if right is Right.APPROVE_PLANS else ""
+    if unseen:
+        return Answer(yes=False, rule=unseen, more=had)
     in_the_way = _STATES.get(right)
     if in_the_way and (stands := in_the_way(state)):
         return Answer(yes=False, rule=stands, more=had)
@@ -89,6 +93,14 @@ def _part(request: Request, person: User) -> str:
     except DecisionRefusedError as refused:
         return refused.sentence
     return ""
+
+
+def _unseen(person: User, run: Run, state: s.RunState) -> str:
+    """Why the person may not approve a plan with values that are hidden from them; empty where they see all of it."""
+    if state.plan is None or not hides(state.plan.plan):
+        return ""
+    denial = why_not(person, Right.SEE_VALUES, run)
+    return denial.sentence if denial else ""
 
 
 def _approve(state: s.RunState) -> str:

@@ -40,7 +40,7 @@ def _check(request: HttpRequest, page: Opened) -> HttpResponse:
         raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
     if not actions.repeated(submission, person, "check"):
         agent = agents.registered().get((run.agent.name, run.agent_version))
-        reads = facts.read_needed(page.state, agent, page.reader.now) if agent else {}
+        reads = facts.read_needed(page.reader.whole or page.state, agent, page.reader.now) if agent else {}
         fresh = {key: read.fresh for key, read in reads.items()}
         actions.check_now(person=person, run_id=run.pk, reads=fresh, submission=submission)
     return to_run(run.pk, submission)

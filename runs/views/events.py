@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
+from runs import seeing
 from runs.access import run_for
 from runs.ledger import chain_problem
 from runs.machine.events import TYPES
@@ -30,17 +31,18 @@ PAGE = 50
 def events(request: HttpRequest, run_id: str) -> HttpResponse:
     """A page of events, newest first; `?type=` filters, `?from=` begins at an event, `?format=json` gives all."""
     run = run_for(person_of(request), run_id)
+    shows = seeing.bodies(person_of(request), run)
     type_ = query_value(request, "type")
     found = Event.objects.filter(run_id=run.pk).order_by("-seq")
     if type_:
         found = found.filter(type=type_)
     if request.GET.get("format") == "json":
-        return _download(run, list(found.order_by("seq")))
+        return _download(run, list(found.order_by("seq")), shows)
     first = number(request.GET.get("from"))
     shown = list((found.filter(seq__lte=first) if first else found)[: PAGE + 1])
     context: Context = {
         "run": {"id": run.pk, "title": run.goal, "seq": run.seq, "url": reverse("run", args=[run.pk])},
-        "events": [_row(event) for event in shown[:PAGE]],
+        "events": [_row(event, _body(event, shows)) for event in shown[:PAGE]],
         "types": sorted(TYPES),
         "type": type_,
         "verified": _verified(run),
@@ -51,7 +53,11 @@ def events(request: HttpRequest, run_id: str) -> HttpResponse:
     return show(request, "runs/events.html", {**frame, **context})
 
 
-def _row(event: Event) -> dict[str, Any]:
+def _body(event: Event, shows: seeing.Body) -> str | None:
+    return shows(event.seq, event.type, event.version, event.body)
+
+
+def _row(event: Event, body: str | None) -> dict[str, Any]:
     return {
         "seq": event.seq,
         "at": event.at,
@@ -59,7 +65,7 @@ def _row(event: Event) -> dict[str, Any]:
         "actor": event.actor_name,
         "hash": bytes(event.hash).hex(),
         "previous": bytes(event.previous).hex(),
-        "body": None if event.body is None else indented(event.body),
+        "body": None if body is None else indented(body),
     }
 
 
@@ -80,13 +86,15 @@ def _verified(run: Run) -> str:
     return _("The chain of hashes is whole up to event %(seq)d.") % {"seq": run.seq}
 
 
-def _download(run: Run, found: list[Event]) -> HttpResponse:
-    """All events as one JSON document; each body is the stored text, whose digest the chain holds."""
+def _download(run: Run, found: list[Event], shows: seeing.Body) -> HttpResponse:
+    """All events as one JSON document; each body is the stored text, whose digest the chain holds, as far as it may be
+    seen.
+    """
     shown = [
         {
             "seq": x.seq, "at": x.at.isoformat(), "type": x.type, "version": x.version, "actor_kind": x.actor_kind,
             "actor_id": x.actor_id, "actor_name": x.actor_name, "state_before": x.state_before,
-            "state_after": x.state_after, "body": x.body, "body_digest": bytes(x.body_digest).hex(),
+            "state_after": x.state_after, "body": _body(x, shows), "body_digest": bytes(x.body_digest).hex(),
             "previous": bytes(x.previous).hex(), "hash": bytes(x.hash).hex(),
         }
         for x in found

@@ -16,7 +16,7 @@ from runs import actions, artifacts
 from runs.access import run_for
 from runs.limits import LARGEST_FILE
 from runs.machine.canonical import plain
-from runs.pages import files, words
+from runs.pages import files, who, words
 from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, submission_of
 from runs.views.pages import Opened, notices_of, opened
 from runs.views.refusals import FormWrong, Refusal, Tried, attempt
@@ -63,10 +63,27 @@ def run_artifact(request: HttpRequest, run_id: str, artifact: int) -> HttpRespon
     except artifacts.ArtifactUnreadable as error:
         log.exception("an artifact cannot be read", extra={"run": run_id})
         return _unreadable(request, run_id, error)
+    if page.reader.hidden and files.holds_hidden(page.reader.hidden, kept, data):
+        return _hidden(request, page)
     name = files.safe_name(kept.name) or f"A-{kept.number}"
     disposition = content_disposition_header(True, name) or "attachment"
     headers = {**INERT, "Content-Disposition": disposition}
     return HttpResponse(data, content_type="application/octet-stream", headers=headers)
+
+
+def _hidden(request: HttpRequest, page: Opened) -> HttpResponse:
+    """403: a file is sent as it was kept or not at all, and this one holds what the person may not see."""
+    detail = _("This file holds values that are hidden from you, so it was not sent.")
+    people = page.reader.holders[Right.SEE_VALUES]
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": detail,
+        "rule": who.why_not(page.reader.person, Right.SEE_VALUES, people),
+        "why_url": who.why_address(Right.SEE_VALUES, page.run.pk),
+        "back_url": reverse("run-artifacts", args=[page.run.pk]),
+        "back_label": _("Back to the list"),
+    }
+    return show(request, "errors/403.html", {**shell(request), **context}, status=403)
 
 
 def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:

@@ -24,6 +24,7 @@ from runs.clock import database_now
 from runs.ledger import LogUnreadable
 from runs.pages import words
 from runs.queries import waiting_count
+from runs.seeing import sweeping
 
 Context = dict[str, Any]
 #: The names of the addresses on which people set up a second factor begin so.
@@ -39,17 +40,28 @@ def console_page[**P](
     def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if _lacks_factor(request):
             return HttpResponseRedirect(reverse(SET_UP_FACTOR))
-        try:
-            response = view(request, *args, **kwargs)
-        except RunNotFound as error:
-            raise Http404 from error
-        except LogUnreadable as error:
-            response = _unreadable(request, error)
+        with sweeping() as swept:
+            try:
+                response = view(request, *args, **kwargs)
+            except RunNotFound as error:
+                raise Http404 from error
+            except LogUnreadable as error:
+                response = _unreadable(request, error)
+            _sweep(response, swept)
         patch_cache_control(response, no_store=True, private=True)
         patch_vary_headers(response, ["HX-Request"])
         return response
 
     return cast(Callable[Concatenate[HttpRequest, P], HttpResponse], login_required(page))
+
+
+def _sweep(response: HttpResponse, swept: Callable[[str], str]) -> None:
+    """Take out what is hidden from the person and still stands in the answer. Files were looked at before they came."""
+    kind = response.get("Content-Type", "").partition(";")[0]
+    if not response.streaming and (kind.startswith("text/") or kind == "application/json"):
+        text = response.content.decode(response.charset)
+        if (clean := swept(text)) != text:
+            response.content = clean.encode(response.charset)
 
 
 def _lacks_factor(request: HttpRequest) -> bool:

@@ -8,9 +8,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
+from accounts.models import User
+from runs import seeing
 from runs.access import run_for
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
+from runs.models import Run
 from runs.pages import timeline
 from runs.queries import waiting_count
 from runs.views.frame import Context, console_page, number, person_of, show
@@ -32,7 +35,7 @@ def run_notices(request: HttpRequest, run_id: str) -> HttpResponse:
     context: Context = {"now": now, "checked_at": now, "inbox_count": waiting, "run": {"seq": run.seq}}
     if run.seq > saw:
         context["news"] = {
-            "text": _news(run_id, run.seq),
+            "text": _news(person, run),
             "url": f"{reverse('run', args=[run_id])}?saw={saw}#timeline",
         }
     response = show(request, "parts/notices.html", context)
@@ -40,11 +43,13 @@ def run_notices(request: HttpRequest, run_id: str) -> HttpResponse:
     return response
 
 
-def _news(run_id: str, seq: int) -> str:
+def _news(person: User, run: Run) -> str:
     """The newest event as one line."""
-    facts = {"seq": seq}
+    facts = {"seq": run.seq}
     try:
-        last = list(log(run_id))[-1]
+        last = list(log(run.pk))[-1]
+        hidden = seeing.hidden_from(person, run)
+        last = hidden.event(last) if hidden else last
     except LogUnreadable:
         return _("Version %(seq)d is available.") % facts
     told = f"{last.actor.name} {timeline.sentence(last.event)}"

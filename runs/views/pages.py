@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -10,13 +10,14 @@ from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
 from accounts.models import User
+from accounts.rights import Right
+from runs import seeing
 from runs.access import RunNotFound, run_for, visible_runs
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
 from runs.machine import events as e
 from runs.machine import expiry
 from runs.machine import state as s
-from runs.machine.evolve import reduce
 from runs.models import Run
 from runs.outdated import outdated
 from runs.pages import lineage, plan_page, plans, relatives, run_page, who, words
@@ -45,8 +46,10 @@ def opened_run(person: User, run: Run) -> Opened:
     recorded = tuple(log(run.pk))
     holders = holders_of(who.ACTING, run)
     reader = run_page.Reader(person=person, holders=holders, now=database_now())
-    state = expiry.as_of(reduce(recorded), reader.now)
-    return Opened(run=run, log=recorded, state=state, reader=reader)
+    shown = seeing.shown(run, recorded, sees=Right.SEE_VALUES in reader.mine)
+    state = expiry.as_of(shown.state, reader.now)
+    reader = replace(reader, hidden=shown.hidden, whole=shown.whole)
+    return Opened(run=run, log=shown.log, state=state, reader=reader)
 
 
 def predecessor(person: User, run: Run) -> Context | None:
@@ -58,7 +61,9 @@ def predecessor(person: User, run: Run) -> Context | None:
     except RunNotFound:
         return None
     try:
-        return lineage.before(old.pk, tuple(log(old.pk)))
+        recorded = tuple(log(old.pk))
+        seen = seeing.shown(old, recorded, sees=seeing.sees_values(person, old)).log
+        return lineage.before(old.pk, seen)
     except LogUnreadable:
         return lineage.before(old.pk, ())
 

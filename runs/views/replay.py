@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
+from runs import seeing
 from runs.access import run_for
 from runs.pages import replaying
 from runs.replay import read_only
@@ -20,7 +21,8 @@ def replay(request: HttpRequest, run_id: str) -> HttpResponse:
     """One event of the run; `?seq=` picks it, else the last. Where there is no such event, that is said."""
     with read_only():
         run = run_for(person_of(request), run_id)
-        found = replayed(run.pk, seq=number(request.GET.get("seq")))
+        shows = seeing.bodies(person_of(request), run)
+        found = replayed(run.pk, seq=number(request.GET.get("seq")), shows=shows)
         asked = request.GET.get("seq", "")
         context = {**shell(request), **replaying.context(run, found, asked=asked)}
         return show(request, "runs/replay.html", context)

@@ -49,7 +49,7 @@ def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 20
     frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context: Context = {
         "run": heading(page.run, page.state),
-        "differences": [words.ended(line) for line in differences(page.run.pk)],
+        "differences": [words.ended(page.reader.told(line)) for line in differences(page.run.pk)],
         "submission": new_submission(),
         **may("may_rereduce", Right.REREDUCE_RUNS, page.reader),
     }

@@ -22,7 +22,9 @@ def value(request: HttpRequest, run_id: str, version: int, value: int) -> HttpRe
     found = long_values.found(plan, value) if plan else None
     if plan is None or found is None:
         raise Http404
-    if request.method == "GET":
+    if (
+        request.method == "GET" and page.reader.hidden is None
+    ):  # a mark in its place is no value that was seen
         actions.record_opened(
             person=page.reader.person, tenant_id=page.run.tenant_id, digest=plan.digest, number=found.number,
             now=page.reader.now,

@@ -31,6 +31,7 @@ class MailSupplier(ServiceTool):
     reversible = False
     record = answers.Message
     shown = ("to", "subject", "text")
+    sensitive = frozenset({"to"})
 
     def path(self, arguments: Mapping[str, Any]) -> str:
         """Where messages go."""
@@ -41,8 +42,8 @@ class MailSupplier(ServiceTool):
         return f"mail:order-{arguments['order']}"
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
-        """Address and order."""
-        return _("Mail %(to)s about order %(order)s") % arguments
+        """The order: an address is for those who may see it, and a title is for all."""
+        return _("Mail the supplier about order %(order)s") % arguments
 
     def confirm_phrase(self, arguments: Mapping[str, Any]) -> str:
         """The address."""

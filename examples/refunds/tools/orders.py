@@ -30,6 +30,7 @@ class LookupOrder(ReadingTool):
     system = "orders"
     schema = LookupArguments
     half_life = timedelta(minutes=1)
+    sensitive = frozenset({"email"})
 
     def read(self, arguments: Mapping[str, Any], *, timeout: timedelta) -> Reading:
         """Read it now."""

@@ -42,7 +42,11 @@ def constraints_digest(state: s.RunState) -> str:
 
 def plan_document(plan: s.PlanDocument) -> str:
     """The canonical text of a plan: reviewed, digested and executed as it is."""
-    return canonical(msgspec.to_builtins(plan))
+    document = msgspec.to_builtins(plan)
+    for step in document["steps"]:
+        if not step["sensitive"]:
+            del step["sensitive"]
+    return canonical(document)
 
 
 def proposed(

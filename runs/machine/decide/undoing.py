@@ -73,8 +73,15 @@ def _own(state: s.RunState, effect: s.Effect) -> e.Inherited | None:
         run=state.identity.run, effect=effect.number, step=effect.step, tool=effect.tool, system=effect.system,
         operation_id=effect.operation_id, arguments=e.raw(effect.arguments),
         arguments_digest=effect.arguments_digest, reference=effect.receipt.reference, title=effect.title,
-        round=effect.round, seq=effect.receipt.seq,
+        round=effect.round, seq=effect.receipt.seq, sensitive=_sensitive(state, effect.tool),
     )  # fmt: skip
+
+
+def _sensitive(state: s.RunState, tool: str) -> tuple[str, ...]:
+    """What the run knows to be sensitive of a tool, whichever of its plans said so."""
+    named = (x.sensitive for plan in state.plans for x in plan.plan.steps if x.tool == tool)
+    taken = (x.sensitive for x in state.inherited if x.tool == tool)
+    return tuple(sorted({path for paths in (*named, *taken) for path in paths}))
 
 
 def _found_undone(effect: s.Effect) -> bool:
