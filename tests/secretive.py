@@ -12,7 +12,7 @@ from typing import Any
 
 from runs.agents import Assume, Bounds, FromReading, Late, Plan, Promise, Proposal, Read, Step, View
 from runs.limits import LARGEST_INLINE
-from runs.tools import Answer, Arguments, Call, Executed, Reading, Refused
+from runs.tools import Ambiguous, Answer, Arguments, Call, Executed, Reading, Refused
 from tests.outside import PAYER, WORLD, LookUp, Pay
 
 ACCOUNT = "DE44ZQXW“7”&<KITE>"  #: in an argument and a reading, with what HTML and JSON write otherwise
@@ -56,6 +56,8 @@ class Wire(Pay):
 
     def call(self, call: Call) -> Answer:
         to = call.arguments["to"]
+        if WORLD.answers and WORLD.answers.pop(0) == "lost":
+            return Ambiguous(detail=f"no answer for {to}")
         if call.arguments["order"] == "3":
             return Refused(detail=f"the account {to} is closed", evidence={"to": to, "why": f"no {to!r}"})
         WORLD.execute(call.operation_id, call.key, call.arguments, once=True)

@@ -207,7 +207,9 @@ def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
     if effect.status is not s.EffectStatus.UNKNOWN or tool is None:
         unknown = _("%(effect)s, unknown outcome") % {"effect": f"E-{effect.number}"}
         raise Outdated(saw=unknown, now=reconciling.settled_sentence(effect))
-    answer, evidence, _found = recovery.ask(effect, tool)
+    # The outside is asked about what was sent, not about what this person is shown of it.
+    whole = (page.reader.whole or page.state).effects[effect.number]
+    answer, evidence, _found = recovery.ask(whole, tool)
     evidence, kept = artifacts.evidence_of(page.run.tenant_id, effect, evidence)
     actions.record_answer(
         person=person, run_id=page.run.pk, effect=effect.number, answer=answer, evidence=evidence, kept=kept,

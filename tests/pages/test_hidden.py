@@ -21,15 +21,16 @@ from runs import actions, agents
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine import decide
-from runs.machine.state import State
+from runs.machine.state import EffectStatus, State
 from runs.models import Event, Run
 from runs.pages import reviewing
+from runs.tools import Ambiguous
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.reading import read
 from tests.pages.test_routes import routes
 from tests.people import House, advance
-from tests.secretive import ACCOUNT, INPUT, PIN, SECRETS
+from tests.secretive import ACCOUNT, INPUT, PIN, SECRETS, Wire
 
 MARK = "takes the right “See sensitive values”"
 
@@ -166,6 +167,26 @@ def test_the_digests_and_keys_of_a_plan_are_the_same_for_everybody(secretive: Ho
         text = "".join(page.text.split())
         assert state.plan and state.plan.digest in text and decide.key_of(state, step) in text
         assert "the stored plan is not the one" not in page.text
+
+
+def test_the_outside_is_asked_with_the_values_also_by_whoever_does_not_see_them(
+    secretive: House, world: World, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    world.answers, world.outage = ["lost"], "the bank is closed"
+    run = started(secretive)
+    secretive.decide(run, secretive.approver)
+    advance(run)
+    assert load(run.pk).effects[1].status is EffectStatus.UNKNOWN
+    withdraw_right(
+        to=secretive.operator, right=Right.SEE_VALUES, obj=secretive.agent, actor=None, now=database_now()
+    )
+    monkeypatch.setattr(
+        Wire, "query", lambda _tool, call: asked.append(call.arguments) or Ambiguous(detail="no")
+    )
+    sent = {"submission": str(uuid4())}
+    assert sign_in(secretive.operator).post(f"/runs/{run.pk}/effects/1/ask/", sent).status_code == 302
+    assert [arguments["to"] for arguments in asked] == [ACCOUNT]
 
 
 def _bodies(run: Run) -> list[str]:
