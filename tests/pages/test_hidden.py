@@ -24,7 +24,7 @@ from runs.machine import decide
 from runs.machine.state import EffectStatus, State
 from runs.models import Event, Run
 from runs.pages import reviewing
-from runs.tools import Ambiguous
+from runs.tools import Ambiguous, Call
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.reading import read
@@ -181,9 +181,12 @@ def test_the_outside_is_asked_with_the_values_also_by_whoever_does_not_see_them(
     withdraw_right(
         to=secretive.operator, right=Right.SEE_VALUES, obj=secretive.agent, actor=None, now=database_now()
     )
-    monkeypatch.setattr(
-        Wire, "query", lambda _tool, call: asked.append(call.arguments) or Ambiguous(detail="no")
-    )
+
+    def query(_tool: Wire, call: Call) -> Ambiguous:
+        asked.append(call.arguments)
+        return Ambiguous(detail="no")
+
+    monkeypatch.setattr(Wire, "query", query)
     sent = {"submission": str(uuid4())}
     assert sign_in(secretive.operator).post(f"/runs/{run.pk}/effects/1/ask/", sent).status_code == 302
     assert [arguments["to"] for arguments in asked] == [ACCOUNT]
