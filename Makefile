@@ -50,7 +50,7 @@ smoke: base  ## Play the whole story without a person, on a fresh installation o
 	@HANDOFF_HOME=.handoff/smoke exec $(PY) manage.py up --fresh --demo --port 8200 --then smoke
 
 bench: base  ## Measure one durable step, and say whether it is fast enough
-	@HANDOFF_HOME=.handoff/bench HANDOFF_AGENTS=evals.agent:STEADY,evals.orphan_agent:ORPHANED exec $(PY) manage.py up --fresh --servers --then "bench $(ARGS)"
+	@HANDOFF_HOME=.handoff/bench HANDOFF_AGENTS=evals.agent:STEADY,evals.revalidation:CAREFUL,evals.orphan_agent:ORPHANED exec $(PY) manage.py up --fresh --servers --then "bench $(ARGS)"
 
 gates: base  ## Ask the launch gates, of a fresh installation and its database too
 	@HANDOFF_HOME=.handoff/gates exec $(PY) manage.py up --fresh --servers --then "check --tag gates"

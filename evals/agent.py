@@ -60,10 +60,11 @@ class Steady:
 
     def propose(self, view: View) -> Proposal:
         items = [f"{view.run}-{number}" for number in range(int(view.input["steps"]))]
-        return Plan(steps=tuple(Step(name=i, tool="nothing", arguments=_arguments(i)) for i in items))
+        return Plan(steps=tuple(Step(name=i, tool="nothing", arguments=item_arguments(i)) for i in items))
 
 
-def _arguments(item: str) -> dict[str, str]:
+def item_arguments(item: str) -> dict[str, str]:
+    """Arguments of which the canonical text has its length."""
     return {"item": item, "note": "a" * (ARGUMENTS_BYTES - _SHELL - len(item))}
 
 

@@ -25,7 +25,7 @@ class House:
     def started(self, *, steps: int) -> Run:
         """A run that will propose a plan of that many steps."""
         return actions.start_run(
-            agent=self.agent, version=STEADY.version, goal="Do nothing, often", input={"steps": steps},
+            agent=self.agent, version="1", goal="Do nothing, often", input={"steps": steps},
             start_key=str(uuid4()), creator=self.operator, principal=self.operator,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
 from runs import artifacts, grants, planning, sources, telling, versions
 from runs.agents import Agent, registered
-from runs.ledger import Guard, chain_problem
+from runs.ledger import Guard
 from runs.limits import LONGEST_NAME
 from runs.machine import state as s
 from runs.machine.canonical import canonical, parse, plain
@@ -27,6 +27,7 @@ from runs.machine.events import ArtifactKept, ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, Unmet, needed_rests
 from runs.models import Run
 from runs.tools import ReadingTool, Unreadable
+from runs.verified import chain_problem_since
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ def gather(
     approvers, others, unmet = _approvers(state, now)
     lost, granted = grants.still_lent(state)
     return Facts(
-        log_problem=chain_problem(run.pk),
+        log_problem=chain_problem_since(run.pk),
         schema_version=run.schema_version,
         code=agent.version if agent else "",
         parts=versions.recorded(agent) if agent else {},
@@ -119,7 +120,9 @@ def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bo
     unmet = tuple(
         Unmet(groups=", ".join(m.quorum.groups), needed=m.quorum.needed, given=m.given) for m in stands.unmet
     )
-    return tuple(people), can_be_granted(row), unmet
+    # Whether others may approve matters only where the approval does not hold.
+    doubted = stands.lost or stands.barred or unmet or len(stands.holding) < request.needed or state.uncovered
+    return tuple(people), not doubted or can_be_granted(row), unmet
 
 
 def _lost(denial: Denial) -> Person:
@@ -132,6 +135,8 @@ def _lost(denial: Denial) -> Person:
 
 def _principal(state: s.RunState, lost: str) -> Person:
     """On whose authority the run acts, and what of it is lost."""
+    if state.lendings:
+        return Person(id=state.principal, name=state.lendings[-1].lent.name, lost=lost)
     person = User.objects.get(pk=state.principal)
     return Person(id=str(person.pk), name=person.shown_name, lost=lost)
 

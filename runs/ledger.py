@@ -280,22 +280,49 @@ def _rows(run_id: str, after: int, until: int | None) -> list[tuple[Any, ...]]:
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An event of a hash chain: its seq and its hash."""
+
+    seq: int
+    hash: bytes
+
+
 def chain_problem(run_id: str) -> str:
     """What is wrong with the run's hash chain, or nothing. Erased bodies are checked by their digest alone."""
+    return verified_chain(run_id)[0]
+
+
+def verified_chain(run_id: str, *, since: Link | None = None) -> tuple[str, Link]:
+    """As `chain_problem`, with the last event; from the event on up to which the chain was found whole before.
+
+    Whether an event before that was changed since then, only the whole chain tells.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT seq, type, version, at, state_before, state_after, body, body_digest, actor_kind, actor_id, "
-            "actor_name, previous, hash FROM runs_event WHERE run_id = %s ORDER BY seq",
-            [run_id],
+            "actor_name, previous, hash FROM runs_event WHERE run_id = %s AND seq >= %s ORDER BY seq",
+            [run_id, since.seq if since else 0],
         )
         rows = cursor.fetchall()
         cursor.execute("SELECT seq, head FROM runs_run WHERE id = %s", [run_id])
         seq, head = cursor.fetchone()
-    return _broken_link(run_id, rows) or _broken_end(rows, seq, bytes(head))
+    begins = _begins(rows, since)
+    problem = _broken_link(run_id, rows, *begins) or _broken_end(rows, seq, bytes(head))
+    if since and rows and bytes(rows[0][12]) != since.hash:
+        problem = f"event {since.seq} is not as it was stored"
+    return problem, Link(seq, bytes(head))
 
 
-def _broken_link(run_id: str, rows: list[tuple[Any, ...]]) -> str:
-    expected, previous = log_begins(rows[0][0], rows[0][1], rows[0][6]) if rows else (1, b"")
+def _begins(rows: list[tuple[Any, ...]], since: Link | None) -> tuple[int, bytes]:
+    """The seq that the first row must have, and the hash before it."""
+    if not rows:
+        return 1, b""
+    first = rows[0]
+    return (since.seq, bytes(first[11])) if since else log_begins(first[0], first[1], first[6])
+
+
+def _broken_link(run_id: str, rows: list[tuple[Any, ...]], expected: int, previous: bytes) -> str:
     for row in rows:
         if row[0] != expected or bytes(row[11]) != previous:
             return f"event {expected} is missing or does not follow the one before it"

@@ -13,7 +13,7 @@ from runs import agents
 @pytest.fixture
 def steady(live_db: object, settings: Settings) -> Iterator[None]:
     """The agent whose steps do nothing is registered."""
-    settings.HANDOFF_AGENTS = ["evals.agent:STEADY"]
+    settings.HANDOFF_AGENTS = ["evals.agent:STEADY", "evals.revalidation:CAREFUL"]
     agents.registered.cache_clear()
     yield
     agents.registered.cache_clear()

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from approvals.documents import policy_of
 from console.embedded.home import Home
-from evals import durable_step, orphans, pages, policies, reduction, sweeping
+from evals import durable_step, orphans, pages, policies, reduction, revalidation, sweeping
 from evals.agent import ARGUMENTS_BYTES, RESULT_BYTES
 from evals.figures import Figure, write
 from evals.long_log import long_run
@@ -100,6 +100,13 @@ def test_the_pages_are_measured_with_their_queries() -> None:
         "run_page_ms", "run_page_queries", "inbox_page_ms", "inbox_page_queries",
     ]  # fmt: skip
     assert [f.name for f in figures if not f.value] == []
+
+
+def test_a_revalidation_and_the_permissions_of_an_inbox_page_are_measured() -> None:
+    checks, permissions = revalidation.measure(times=3, runs=3)
+    assert (checks.name, checks.target) == ("revalidation_ms", 10)
+    assert checks.value > 0
+    assert (permissions.value, permissions.verdict) == (1, "ok"), "one query, whatever the number of runs"
 
 
 def test_figures_are_kept_with_their_verdicts(tmp_path: Path) -> None:
