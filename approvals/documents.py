@@ -72,11 +72,19 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sentence: Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How much one plan may hold: more is refused as it is proposed, and the planner is told to split it."""
+
+    #: Changes that cannot be undone. An approver types a phrase for each, and reads no more than a few.
+    irreversible: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A policy as it is typed."""
 
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=MOST)]
     checks: Annotated[tuple[Check, ...], msgspec.Meta(max_length=MOST)] = ()
+    limits: Limits = Limits()
 
 
 class DocumentRefused(ValueError):
@@ -113,6 +121,11 @@ class DocumentPolicy:
         """What its expressions look at."""
         sources = [rule.when for rule in self.document.rules] + [c.must for c in self.document.checks]
         return frozenset().union(*(compiled(source).names for source in sources))
+
+    @property
+    def most_irreversible(self) -> int:
+        """How many changes that cannot be undone one plan may hold."""
+        return self.document.limits.irreversible
 
     def evaluate(self, steps: Sequence[Step]) -> Requirement:
         """What is asked for a plan of these steps. A rule that fails asks as if it applied, of one person at least."""

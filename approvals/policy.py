@@ -127,6 +127,8 @@ class RulePolicy:
 
     version: str
     rules: tuple[ApprovalRule, ...]
+    #: How many changes that cannot be undone one plan may hold; None: any number.
+    most_irreversible: int | None = None
 
     def __post_init__(self) -> None:
         if not self.version.strip():
@@ -165,6 +167,11 @@ def _quorums(asked: Sequence[ApprovalRule]) -> tuple[Quorum, ...]:
             groups = tuple(sorted(set(rule.groups)))
             most[groups] = max(most.get(groups, 0), rule.needed)
     return tuple(Quorum(needed=needed, groups=groups) for groups, needed in sorted(most.items()))
+
+
+def most_irreversible(policy: Policy) -> int | None:
+    """How many changes that cannot be undone the policy allows in one plan; None: it says nothing of that."""
+    return getattr(policy, "most_irreversible", None)
 
 
 def requirement(*, policy: Policy, steps: Sequence[Step]) -> Requirement:

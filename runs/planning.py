@@ -124,6 +124,8 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, agent, a.rests_on, now, problems))
         for a in plan.assumptions
     )
+    rules = policy_for(state, agent)
+    problems += _too_many(rules, steps)
     if problems:
         raise ProposalInvalid(problems)
     return s.PlanDocument(
@@ -131,7 +133,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         version=len(state.plans) + 1,
         goal_version=state.goal.version,
         constraints_digest=decide.constraints_digest(state),
-        policy_version=policy_for(state, agent).version,
+        policy_version=rules.version,
         steps=tuple(step for step in steps if step),
         promises=tuple(
             s.PlanPromise(text=plain(p.text), after=p.after, by=p.by, due=p.due) for p in plan.promises
@@ -139,6 +141,18 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         assumptions=assumptions,
         more=plan.more,
     )
+
+
+def _too_many(rules: policy.Policy, steps: Iterable[s.PlanStep | None]) -> list[str]:
+    """More changes that cannot be undone than the policy lets people decide at once."""
+    most = policy.most_irreversible(rules)
+    found = sum(step is not None and step.wait is None and not step.reversible for step in steps)
+    if most is None or found <= most:
+        return []
+    return [
+        f"the plan holds {found} changes that cannot be undone, and the policy {rules.version} allows {most} in one "
+        "plan: split it, and propose the others once these are done"
+    ]
 
 
 def _unknown(state: s.RunState, plan: agents.Plan) -> list[str]:

@@ -17,11 +17,12 @@ from django.db.utils import IntegrityError
 from accounts.models import Membership, Tenant, TenantGroup, User
 from accounts.rights import Right, grant_right
 from approvals import held
+from approvals.documents import DocumentRefused
 from approvals.models import PolicyRelease, PolicyVersion, Request, RequestState, Verdict
 from approvals.outcomes import CheckFailedError, SeparationOfDutiesError, StaleError
 from runs import actions, affected, agents, tryout
 from runs.clock import database_now
-from runs.ledger import load
+from runs.ledger import load, log
 from runs.machine import events as e
 from runs.machine.state import State
 from runs.models import Event, Run
@@ -37,11 +38,19 @@ ALWAYS = {"name": "every plan", "when": "true"}
 
 
 def hold(
-    house: House, *rules: dict[str, Any], checks: tuple[dict[str, Any], ...] = (), release: bool = True
+    house: House,
+    *rules: dict[str, Any],
+    checks: tuple[dict[str, Any], ...] = (),
+    release: bool = True,
+    **more: Any,
 ) -> int:
     """The tenant holds these rules for the agent, and releases them."""
     text = json.dumps(
-        {"rules": [{"name": f"rule {n}", **r} for n, r in enumerate(rules, 1)], "checks": list(checks)}
+        {
+            "rules": [{"name": f"rule {n}", **r} for n, r in enumerate(rules, 1)],
+            "checks": list(checks),
+            **more,
+        }
     )
     grant_right(to=house.viewer, right=Right.MANAGE_POLICIES, obj=house.agent, actor=None, now=database_now())
     kept = actions.add_policy(
@@ -374,3 +383,32 @@ def test_the_database_keeps_the_history(house: House, script: Script, statement:
     hold(house, ALWAYS)
     with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
+
+
+def test_a_plan_with_too_many_changes_that_cannot_be_undone_has_to_be_split(
+    house: House, script: Script
+) -> None:
+    hold(house, ALWAYS)
+    four = [pay(f"pay:{n}", order=str(n)) for n in range(4)]
+    script.proposals = [plan(*four), plan(*four[:3], more=True)]
+    run = house.start()
+
+    state = advance(run)
+
+    (refused,) = (x.event for x in log(run.pk) if isinstance(x.event, e.ProposalRefused))
+    assert refused.problems == (
+        "the plan holds 4 changes that cannot be undone, and the policy payer/held/1 allows 3 in one plan: "
+        "split it, and propose the others once these are done",
+    )
+    assert "split it" in script.views[-1].history  # the planner is told
+    assert state.state is State.WAITING_APPROVAL
+    assert state.plan is not None and len(state.plan.plan.steps) == 3
+
+
+def test_a_policy_can_allow_more_in_one_plan_or_less(house: House, script: Script) -> None:
+    hold(house, ALWAYS, limits={"irreversible": 1})
+    script.proposals = [plan(pay(), pay("pay:8", order="8")), plan(pay())]
+    state = advance(house.start())
+    assert state.plan is not None and len(state.plan.plan.steps) == 1
+    with pytest.raises(DocumentRefused):
+        hold(house, ALWAYS, limits={"irreversible": 0})
