@@ -76,7 +76,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How much one plan may hold: more is refused as it is proposed, and the planner is told to split it."""
 
     #: Changes that cannot be undone. An approver types a phrase for each, and reads no more than a few.
-    irreversible: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    irreversible: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -291,8 +292,9 @@ def _plan_left_open(view: View) -> Plan:
         bounds=Bounds(least=Decimal("1.00"), most=Decimal("20.00")),
     )
     pay = Step(
-        name=f"pay:{order}", tool="pay", arguments={**_order(view), "amount": billed, "mood": Mood.FINE.value}
-    )
+        name=f"pay:{order}", tool="pay",
+        arguments={**_order(view), "amount": billed, "mood": str(view.input["mood"])},
+    )  # fmt: skip
     return Plan(steps=(tell, pay), claim=_("The supplier’s bill is paid as it comes."))
 
 
@@ -348,3 +350,6 @@ LIVES = Agent(
         ),
     ),
 )  # fmt: skip
+
+#: The same under a name of its own: the policy that its tenant holds for it counts for no other run.
+RULED = replace(LIVES, name="ruled", title="Rehearsal of a new policy", takes_over=())

@@ -19,7 +19,7 @@ from accounts.models import Membership, User
 from accounts.rights import Right
 from approvals.models import Request, RequestState, Verdict
 from examples.lives import voided
-from examples.lives.agent import LIVES, Mood
+from examples.lives.agent import LIVES, RULED, Mood
 from runs import actions, agents
 from runs.agents import Constraint
 from runs.clock import database_now
@@ -167,6 +167,21 @@ def _guest_leaves(run: Run, people: People) -> None:
         voided.take_away(run, people.guest)
 
 
+def _start_ruled(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """With the agent whose policy is about to change."""
+    ruled = Agent.objects.get(tenant_id=agent.tenant_id, name=RULED.name)
+    return _start(ruled, people, life, reason)
+
+
+def _policy_changes(run: Run, people: People) -> None:
+    """Another policy is released between the approval and the first send."""
+    if voided.ended(run):
+        return
+    with transaction.atomic():
+        _approve(run, people)
+        voided.release_stricter(run, people.operator)
+
+
 def _two_approve_one_leaves(run: Run, people: People) -> None:
     """Of two who approved, one may not any more: what is left is not enough."""
     if voided.ended(run):
@@ -301,7 +316,8 @@ LIFE: Final[dict[str, Life]] = {
         goal="An order that never stands still", input={"mood": Mood.RESTLESS.value}, begin=_start
     ),
     "out_of_bounds": Life(
-        goal="A bill that is higher than was agreed", input={"proposes": "late"}, begin=_start
+        goal="A bill that is higher than was agreed", input={"proposes": "late", **_CAREFUL}, begin=_start,
+        waiting=_approve,
     ),
     "observation_stale": Life(
         goal="An order that cannot be read any more", input=_CAREFUL, begin=_fading, waiting=_approve_late
@@ -351,6 +367,10 @@ LIFE: Final[dict[str, Life]] = {
     "voided_by_quorum": Life(
         goal="A payment that two had to approve, and one of them left", input={"mood": Mood.PAIRED.value},
         begin=_start, waiting=_two_approve_one_leaves, state="waiting_approval", shows=voided.ended,
+    ),
+    "voided_by_policy": Life(
+        goal="A payment that another policy came between", input=_CAREFUL, begin=_start_ruled,
+        waiting=_policy_changes, state="waiting_approval", shows=voided.ended,
     ),
     "expired": Life(
         goal="A payment that nobody decided in time", input={"mood": Mood.BRIEF.value}, begin=_start,

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from accounts.models import Membership, User
 from accounts.permissions import ON_AGENT
 from accounts.rights import grant_right
-from examples.lives.agent import LIVES
+from examples.lives.agent import LIVES, RULED
 from examples.lives.lives import People
 from examples.refunds.demo.people import APPROVER, OPERATOR, PEOPLE
+from runs import agents
 from runs.clock import database_now
 from runs.models import Agent
 
@@ -19,12 +20,8 @@ GUEST = "gustav"
 
 def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
     """The agent, beside the demo's own, with the rights that the demo's people have there; and who acts."""
-    agent, new = Agent.objects.get_or_create(
-        tenant_id=refunds.tenant_id, name=LIVES.name, defaults={"title": LIVES.title}
-    )
-    for who in PEOPLE if new else ():
-        for right in (x for x in who.rights if x in ON_AGENT):
-            grant_right(to=people[who.username], right=right, obj=agent, actor=None, now=database_now())
+    agent = _agent(LIVES, refunds, people)
+    _agent(RULED, refunds, people)
     leaving, _ = User.objects.get_or_create(username=LEAVING, defaults={"display_name": "Lena Brandt"})
     Membership.objects.get_or_create(user=leaving, tenant_id=refunds.tenant_id)
     guest, _ = User.objects.get_or_create(username=GUEST, defaults={"display_name": "Gustav Moll"})
@@ -32,3 +29,13 @@ def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
     return agent, People(
         operator=people[OPERATOR.username], approver=people[APPROVER.username], leaving=leaving, guest=guest
     )
+
+
+def _agent(code: agents.Agent, refunds: Agent, people: Mapping[str, User]) -> Agent:
+    agent, new = Agent.objects.get_or_create(
+        tenant_id=refunds.tenant_id, name=code.name, defaults={"title": code.title}
+    )
+    for who in PEOPLE if new else ():
+        for right in (x for x in who.rights if x in ON_AGENT):
+            grant_right(to=people[who.username], right=right, obj=agent, actor=None, now=database_now())
+    return agent

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from django.db import transaction
 
 from accounts.rights import Right, grant_right, withdraw_right
 from approvals.models import OPEN_STATES, Request, RequestState
+from runs import actions
+from runs.affected import impact
 from runs.clock import database_now
 
 if TYPE_CHECKING:
@@ -24,6 +27,29 @@ def ended(run: Run) -> bool:
     if over.filter(state=RequestState.EXPIRED).exists():
         return True  # a person asks again
     return over.exists() and requests.filter(state=RequestState.PENDING).exists()
+
+
+#: What the tenant then holds for the agent: a careful payment takes somebody else than before.
+STRICTER = """{
+  "rules": [
+    {
+      "name": "a careful payment",
+      "when": "has(arguments.mood) && arguments.mood == 'careful'",
+      "not_by": ["principal", "creator", "goal_reviser", "plan_author"],
+      "stands_for": "15m"
+    }
+  ]
+}"""
+
+
+def release_stricter(run: Run, by: User) -> None:
+    """Another policy counts for the run's agent from now on."""
+    reason = "Whoever asks for changes does not approve them."
+    kept = actions.add_policy(person=by, agent=run.agent, text=STRICTER, reason=reason, submission=uuid4())
+    seen = impact(run.agent, kept.number).digest
+    actions.release_policy(
+        person=by, agent=run.agent, number=kept.number, seen=seen, reason=reason, submission=uuid4()
+    )
 
 
 def lend(run: Run, to: User) -> None:

@@ -27,7 +27,7 @@ from tests.fixtures.clock import Clock
 @pytest.fixture
 def lives(live_db: object, settings: Settings, clock: Clock) -> Iterator[dict[str, Run]]:
     """Every life, moved by an engine until it stops."""
-    settings.HANDOFF_AGENTS = ["examples.lives.agent:LIVES"]
+    settings.HANDOFF_AGENTS = ["examples.lives.agent:LIVES", "examples.lives.agent:RULED"]
     agents.registered.cache_clear()
     refunds, people = make_house({who.username: f"password of {who.username}" for who in PEOPLE})
     agent, who = stage(refunds, people)
@@ -89,6 +89,8 @@ CAUSES = {
     "voided_by_resource": "order:voided_by_resource changed from version v1 to version v2.",
     "voided_by_approver": "Gustav Moll, who approved, lost the right",
     "voided_by_quorum": "Gustav Moll, who approved, lost the right",
+    "voided_by_policy": "from lives/1 to ruled/held/1",
+    "out_of_bounds": "came as 50.00. Nothing was sent.",
     "expired": "nobody’s approval stands.",
     "taken_back": "The order was paid by hand this morning.",
     "changes_asked": "asked for changes to plan v1.",

@@ -159,7 +159,7 @@ def test_a_release_racing_a_send(house: House, script: Script, clock: Clock) -> 
     """Each time either the send was committed before the release, or nothing was sent after its commit."""
     script.needed = 1
     script.proposals = [plan(*(pay(f"pay:{n}", order=str(n), amount="1.00") for n in range(RACES)))]
-    hold(house, ALWAYS)
+    hold(house, ALWAYS, limits={"irreversible": RACES})
     hold(house, {"when": "true", "needed": 2}, release=False)
     run = house.waiting()
     house.decide(run, house.approver)
