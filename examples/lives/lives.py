@@ -27,7 +27,7 @@ from runs.machine import decide
 from runs.machine.events import Actor, ActorKind
 from runs.models import CLOSED, Agent, Claim, Run
 
-READABLE_FOR: Final = timedelta(seconds=6)
+READABLE_FOR: Final = timedelta(seconds=8)
 #: One more claim than a run may have without an event.
 CLAIMED: Final = 6
 
