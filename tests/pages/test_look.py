@@ -357,11 +357,11 @@ def test_at_expiry_the_page_says_that_nothing_was_approved(opened: Callable[...,
     page.clock.install()
     page.goto("/review/")
     page.get_by_label("Reason").fill("The amount is above the cap.")
-    assert page.get_by_test_id("expired").is_hidden()
+    assert page.get_by_test_id("expiring").is_hidden()
 
     page.clock.fast_forward("09:00")
 
-    assert "Nothing was approved." in page.get_by_test_id("expired").inner_text()
+    assert "Nothing was approved." in page.get_by_test_id("expiring").inner_text()
     assert page.get_by_label("Reason").input_value() == "The amount is above the cap."
 
 
