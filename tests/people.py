@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -52,12 +53,16 @@ class House:
         )  # fmt: skip
 
     def scripted(
-        self, *plans: Sequence[Mapping[str, object]], budget: Decimal | None = None, **more: object
+        self,
+        *plans: Sequence[Mapping[str, object]],
+        budget: Decimal | None = None,
+        deadline: datetime | None = None,
+        **more: object,
     ) -> Run:
         """A run whose plans its input writes out, moved as far as it goes (tests.outside.scripted)."""
         run = actions.start_run(
             agent=self.agent, version="1", goal="Do as written", input={"plans": list(plans), **more},
-            start_key=str(uuid4()), creator=self.operator, principal=self.operator, budget=budget,
+            start_key=str(uuid4()), creator=self.operator, principal=self.operator, budget=budget, deadline=deadline,
         )  # fmt: skip
         advance(run)
         return run

@@ -254,7 +254,7 @@ def test_a_run_cannot_be_ended_as_it_is_unless_it_was_being_undone(house: House,
 def test_a_deadline_that_passed_does_not_keep_it_from_undoing(
     house: House, world: World, clock: Clock
 ) -> None:
-    run = house.scripted([give("1"), WAIT])
+    run = house.scripted([give("1"), WAIT], deadline=database_now() + timedelta(hours=1))
     clock.move(timedelta(hours=20))  # less than what it acts on stands
     house.cancel(run, undo=True)
     assert advance(run).state is State.CANCELLED
