@@ -50,6 +50,7 @@ class Life:
     input: Mapping[str, object] = field(default_factory=dict)
     begin: Callable[[Agent, People, Life, str], Run]
     waiting: Callable[[Run, People], None] | None = None
+    stopped: Callable[[Run, People], None] | None = None  #: what happens once it needs a person
     #: what happens once the run is over, and the reason that it then has; a life's own name is its reason otherwise
     over: Callable[[Run, People], None] | None = None
     reason: str = ""
@@ -178,8 +179,23 @@ def _policy_changes(run: Run, people: People) -> None:
     if voided.ended(run):
         return
     with transaction.atomic():
+        fence_exclusive(run.tenant_id)
         _approve(run, people)
         voided.release_stricter(run, people.operator)
+
+
+def _grant_ends(run: Run, people: People) -> None:
+    """What the run acts on ends between the approval and the first send."""
+    if voided.decided(run):
+        return
+    with transaction.atomic():
+        fence_exclusive(run.tenant_id)
+        _approve(run, people)
+        voided.end_grant(run, people.operator)
+
+
+def _lend_anew(run: Run, people: People) -> None:
+    voided.lend_anew(run, people.operator)
 
 
 def _two_approve_one_leaves(run: Run, people: People) -> None:
@@ -372,6 +388,10 @@ LIFE: Final[dict[str, Life]] = {
         goal="A payment that another policy came between", input=_CAREFUL, begin=_start_ruled,
         waiting=_policy_changes, state="waiting_approval", shows=voided.ended,
     ),
+    "voided_by_grant": Life(
+        goal="A payment whose grant was ended, and that was lent to anew", input=_CAREFUL, begin=_start,
+        waiting=_grant_ends, stopped=_lend_anew, state="waiting_approval", shows=voided.ended,
+    ),
     "expired": Life(
         goal="A payment that nobody decided in time", input={"mood": Mood.BRIEF.value}, begin=_start,
         state="waiting_approval", shows=voided.ended,
@@ -413,6 +433,8 @@ def follow(runs: Mapping[str, Run], people: People) -> list[str]:
         life = LIFE[reason]
         if run.state in ("waiting_approval", "waiting") and life.waiting:
             life.waiting(run, people)
+        if run.state == "needs_human" and life.stopped:
+            life.stopped(run, people)
         if run.state in CLOSED and life.over and not run.reasons:
             life.over(run, people)
         elif not _rests(run, life, reason):

@@ -8,8 +8,8 @@ from uuid import uuid4
 from django.db import transaction
 
 from accounts.rights import Right, grant_right, withdraw_right
-from approvals.models import OPEN_STATES, Request, RequestState
-from runs import actions
+from approvals.models import OPEN_STATES, Decision, Request, RequestState
+from runs import actions, agents, grants
 from runs.affected import impact
 from runs.clock import database_now
 
@@ -49,6 +49,31 @@ def release_stricter(run: Run, by: User) -> None:
     seen = impact(run.agent, kept.number).digest
     actions.release_policy(
         person=by, agent=run.agent, number=kept.number, seen=seen, reason=reason, submission=uuid4()
+    )
+
+
+def decided(run: Run) -> bool:
+    """Whether anybody decided about a plan of the run."""
+    return Decision.objects.filter(request__subject__startswith=f"{run.pk}:").exists()
+
+
+def end_grant(run: Run, by: User) -> None:
+    """What the run acts on is over."""
+    if run.grant is None:
+        raise ValueError(f"{run.pk} acts on no grant")
+    why, seen = "The budget year is over.", grants.impact_of(run.grant).digest
+    actions.end_grant(person=by, grant=run.grant.pk, why=why, impact=seen, submission=uuid4())
+
+
+def lend_anew(run: Run, by: User) -> None:
+    """So that the run can go on, once people agree again."""
+    scopes = grants.scopes_of(agents.registered()[(run.agent.name, run.agent_version)])
+    actions.lend_anew(
+        person=by,
+        run_id=run.pk,
+        scopes=scopes,
+        note="It is paid from the new year's budget.",
+        submission=uuid4(),
     )
 
 

@@ -90,6 +90,7 @@ CAUSES = {
     "voided_by_approver": "Gustav Moll, who approved, lost the right",
     "voided_by_quorum": "Gustav Moll, who approved, lost the right",
     "voided_by_policy": "from lives/1 to ruled/held/1",
+    "voided_by_grant": "lent to the run anew: grant G-",
     "out_of_bounds": "came as &quot;50.00&quot;. Nothing was sent.",
     "expired": "nobody’s approval stands.",
     "taken_back": "The order was paid by hand this morning.",
