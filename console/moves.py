@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Denial, DenialKind, Right, holders
+from approvals.models import LEAST_REASON
 from runs import actions, compatibility, seeing
 from runs.access import agents_for, visible_runs
 from runs.agents import Agent, queue_name
@@ -38,8 +39,7 @@ from runs.views.frame import (
     typed,
     uuid_of,
 )
-from runs.views.refusals import Errors, keep_refused, longer
-from runs.views.steer import LEAST_REASON
+from runs.views.refusals import Errors, damaged, keep_refused, longer
 
 SHOWN: Final = 20
 #: How many runs one form looks at and moves: each is a transaction of its own, and somebody waits for the answer.
@@ -104,7 +104,7 @@ def _post(request: HttpRequest, key: Key, heir: Agent, mine: QuerySet[Known]) ->
     submission, note = submission_of(request), typed(request, "note")
     errors = _wrong(note)
     if submission is None:
-        errors = [{"field": "", "message": _("This form is damaged. Open the page again.")}]
+        errors = damaged()
     if submission is None or errors:
         _keep(request, mine, key, "form", note)
         return _page(request, key, heir, {"errors": errors, "values": {"note": note}}, status=422)

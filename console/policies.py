@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.rights import Right, holders, why_not
 from approvals import held
 from approvals.documents import DocumentPolicy, DocumentRefused
-from approvals.models import PolicyVersion
+from approvals.models import LEAST_REASON, PolicyVersion
 from approvals.policy import Policy
 from console import policy_pages as pages
 from runs import actions, affected, tryout
@@ -36,9 +36,8 @@ from runs.views.frame import (
     submission_of,
     typed,
 )
-from runs.views.refusals import Errors, keep_refused, longer
+from runs.views.refusals import Errors, damaged, keep_refused, longer
 
-LEAST_REASON = 10
 SHOWN = 50
 MANAGES = (Right.MANAGE_POLICIES,)
 
@@ -106,7 +105,7 @@ def new(request: HttpRequest, name: str) -> HttpResponse:
     text, reason, submission = request.POST.get("text", ""), typed(request, "reason"), submission_of(request)
     errors = _wrong(reason)
     if submission is None:
-        errors = [{"field": "", "message": _("This form is damaged. Open the page again.")}]
+        errors = damaged()
     if submission is None or errors:
         return _refused(request, agent, errors)
     try:
@@ -133,7 +132,7 @@ def version(request: HttpRequest, name: str, version: int) -> HttpResponse:
     reason, submission = typed(request, "reason"), submission_of(request)
     errors = _wrong(reason)
     if submission is None:
-        errors = [{"field": "", "message": _("This form is damaged. Open the page again.")}]
+        errors = damaged()
     if submission is None or errors:
         return _not_released(request, shown, {"errors": errors}, "form", 422)
     try:

@@ -20,11 +20,10 @@ from runs.views.frame import (
     person_of,
     shell,
     show,
-    submission_of,
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
 
 
@@ -47,9 +46,7 @@ def answer(request: HttpRequest, run_id: str) -> HttpResponse:
 
 def _record(request: HttpRequest, page: Opened) -> HttpResponse:
     run_for(person_of(request), page.run.pk, Right.OPERATE_RUNS)
-    submission = submission_of(request)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     name, payload = _checked(request)
     actions.signal_run(
         person=person_of(request), run_id=page.run.pk, name=name, payload=payload, submission=submission

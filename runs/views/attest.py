@@ -14,10 +14,10 @@ from runs.access import run_for
 from runs.machine import state as s
 from runs.pages import attesting, reconciling
 from runs.views.again import conflicting, errors_of, phrase_errors, typed_again
-from runs.views.frame import console_page, number, person_of, signed_in_at, submission_of, typed
+from runs.views.frame import console_page, number, person_of, signed_in_at, typed
 from runs.views.pages import Opened, opened
 from runs.views.reconcile import answer_name, effect_of, reconcile_page
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, longer
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
 CHOICES = ("happened", "not_happened")
@@ -50,10 +50,9 @@ def attest(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
 
 
 def _attest(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
-    person, submission = person_of(request), submission_of(request)
+    person = person_of(request)
     run_for(person, page.run.pk, attesting.RIGHT)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     if actions.repeated(submission, person, "attest"):
         return to_run(page.run.pk, submission)
     _same_subject(request, page, effect)

@@ -12,9 +12,9 @@ from accounts.rights import Right
 from runs import actions, agents, facts
 from runs.access import run_for
 from runs.views.again import errors_of
-from runs.views.frame import console_page, person_of, shell, show, submission_of
+from runs.views.frame import console_page, person_of, shell, show
 from runs.views.pages import Opened, opened
-from runs.views.refusals import FormWrong, Refusal, Tried, attempt
+from runs.views.refusals import Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
 
 
@@ -34,10 +34,9 @@ def check(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _check(request: HttpRequest, page: Opened) -> HttpResponse:
-    person, submission, run = person_of(request), submission_of(request), page.run
+    person, run = person_of(request), page.run
     run_for(person, run.pk, Right.OPERATE_RUNS)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     if not actions.repeated(submission, person, "check"):
         agent = agents.registered().get((run.agent.name, run.agent_version))
         reads = facts.read_needed(page.reader.whole or page.state, agent, page.reader.now) if agent else {}

@@ -17,9 +17,9 @@ from runs.access import run_for
 from runs.limits import LARGEST_FILE
 from runs.machine.canonical import plain
 from runs.pages import files, who, words
-from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, submission_of
+from runs.views.frame import Context, console_page, new_submission, person_of, shell, show
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import FormWrong, Refusal, Tried, attempt
+from runs.views.refusals import FormWrong, Refusal, Tried, attempt, form_id
 from runs.views.results import result_of
 
 log = logging.getLogger(__name__)
@@ -93,10 +93,9 @@ def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 20
 
 
 def _attach(request: HttpRequest, page: Opened) -> HttpResponse:
-    person, submission = person_of(request), submission_of(request)
+    person = person_of(request)
     run_for(person, page.run.pk, Right.OPERATE_RUNS)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     name, media_type, data = _sent(request)
     try:
         actions.attach_file(

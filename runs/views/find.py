@@ -25,12 +25,11 @@ from runs.views.frame import (
     shell,
     show,
     signed_in_at,
-    submission_of,
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
 from runs.views.reconcile import effect_of
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
 
 FIELDS = ("finding", "reference", "how", "phrase")
@@ -75,12 +74,11 @@ def _page(
 
 
 def _find(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
-    person, submission = person_of(request), submission_of(request)
+    person = person_of(request)
     choice = request.POST.get("finding", "")
     chosen = s.Finding(choice) if choice in tuple(s.Finding) else None
     run_for(person, page.run.pk, actions.right_to_find(chosen or s.Finding.AS_RECORDED))
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     if actions.repeated(submission, person, "settle"):
         return to_run(page.run.pk, submission)
     evidence = _same_subject(request, page, effect)

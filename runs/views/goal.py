@@ -26,11 +26,10 @@ from runs.views.frame import (
     person_of,
     shell,
     show,
-    submission_of,
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, damaged, form_id
 from runs.views.results import to_run
 
 #: What the two buttons of the second step and the one of the first send.
@@ -69,9 +68,9 @@ def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 20
 
 def _act(request: HttpRequest, page: Opened) -> HttpResponse:
     run_for(person_of(request), page.run.pk, Right.REVISE_GOALS)
-    step, submission = request.POST.get("step", ""), submission_of(request)
-    if submission is None or step not in (COMPARE, COMMIT, EDIT):
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    step, submission = request.POST.get("step", ""), form_id(request)
+    if step not in (COMPARE, COMMIT, EDIT):
+        raise FormWrong(damaged())
     text, reason = _lines(request, "text"), _lines(request, "reason")
     if step == EDIT:
         return _page(request, page, {"values": {"text": text, "reason": reason}})

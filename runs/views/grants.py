@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.guards import On, guarded
 from accounts.rights import Denial, Right, holders
+from approvals.models import LEAST_REASON
 from runs import actions, grants
 from runs.machine.transitions import Refused
 from runs.models import Grant
@@ -27,10 +28,9 @@ from runs.views.frame import (
     submission_of,
     typed,
 )
-from runs.views.refusals import Errors, keep_refused, longer
+from runs.views.refusals import Errors, damaged, keep_refused, longer
 from runs.views.results import kept_result
 
-LEAST_REASON = 10
 ACTION = "end_grant"
 
 
@@ -91,7 +91,7 @@ def _post(request: HttpRequest, grant: UUID) -> HttpResponse:
 
 def _errors(submission: UUID | None, why: str) -> Errors:
     if submission is None:
-        return [{"field": "", "message": _("This form is damaged. Open the page again.")}]
+        return damaged()
     if len(why) < LEAST_REASON:
         message = _("Enter a reason of at least 10 characters. The next operator will read it.")
         return [{"field": "reason", "message": message}]

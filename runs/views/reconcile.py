@@ -29,7 +29,7 @@ from runs.views.frame import (
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import FormWrong, Outdated, Refusal, Tried, attempt, longer
+from runs.views.refusals import FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import result_of, to_run
 
 CHOICES = ("happened", "not_happened", "still_unknown")
@@ -196,10 +196,9 @@ def ask(request: HttpRequest, run_id: str, effect: int) -> HttpResponse:
 
 
 def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
-    person, submission = person_of(request), submission_of(request)
+    person = person_of(request)
     run_for(person, page.run.pk, Right.OPERATE_RUNS)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     back = f"{reverse('effect-reconcile', args=[page.run.pk, effect.number])}?done={submission}"
     if actions.repeated(submission, person, "ask"):
         return HttpResponseRedirect(back)

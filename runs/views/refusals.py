@@ -38,7 +38,7 @@ from runs.machine.decide import ConclusionRefused
 from runs.machine.transitions import Refused
 from runs.models import Run
 from runs.pages import who
-from runs.views.frame import keep_texts, person_of, shell, show
+from runs.views.frame import keep_texts, person_of, shell, show, submission_of
 
 Errors = list[dict[str, str]]
 #: The text fields of the forms whose action may ask for another sign-in.
@@ -51,6 +51,18 @@ class FormWrong(Exception):
     def __init__(self, errors: Errors) -> None:
         self.errors = errors
         super().__init__("; ".join(error["message"] for error in errors))
+
+
+def damaged() -> Errors:
+    """What is said of a form without the id that every rendering of a form has."""
+    return [{"field": "", "message": _("This form is damaged. Open the page again.")}]
+
+
+def form_id(request: HttpRequest) -> UUID:
+    """The form's id as it came back. Raises FormWrong where it is no id."""
+    if (submission := submission_of(request)) is None:
+        raise FormWrong(damaged())
+    return submission
 
 
 class Bare(FormWrong):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts.guards import On, guarded
@@ -16,9 +15,9 @@ from runs.pages.run_page import heading
 from runs.pages.stopping import may
 from runs.rereduction import differences
 from runs.views.again import errors_of
-from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, submission_of
+from runs.views.frame import Context, console_page, new_submission, person_of, shell, show
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import FormWrong, Refusal, Tried, attempt
+from runs.views.refusals import Refusal, Tried, attempt, form_id
 from runs.views.results import result_of
 
 
@@ -37,10 +36,9 @@ def rereduce(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _rereduce(request: HttpRequest, page: Opened) -> HttpResponse:
-    person, submission = person_of(request), submission_of(request)
+    person = person_of(request)
     run_for(person, page.run.pk, Right.REREDUCE_RUNS)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     actions.rereduce_run(person=person, run_id=page.run.pk, submission=submission)
     return HttpResponseRedirect(f"{reverse('run-rereduce', args=[page.run.pk])}?done={submission}")
 

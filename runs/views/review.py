@@ -43,7 +43,7 @@ from runs.views.frame import (
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened, predecessor
-from runs.views.refusals import Bare, Errors, FormWrong, Refusal, Tried, attempt, longer
+from runs.views.refusals import Bare, Errors, FormWrong, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
 
@@ -101,9 +101,7 @@ def _renew(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpRespo
     )  # fmt: skip
 
     def act() -> HttpResponse:
-        submission = submission_of(request)
-        if submission is None:
-            raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+        submission = form_id(request)
         actions.renew_request(
             person=person_of(request), run_id=page.run.pk, request=uuid4(), submission=submission
         )

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.guards import On, guarded
 from accounts.rights import Right
+from approvals.models import LEAST_REASON
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
@@ -24,14 +25,22 @@ from runs.views.frame import (
     person_of,
     shell,
     show,
-    submission_of,
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import Errors, FormWrong, Incompatible, Outdated, Refusal, Tried, attempt, longer
+from runs.views.refusals import (
+    Errors,
+    FormWrong,
+    Incompatible,
+    Outdated,
+    Refusal,
+    Tried,
+    attempt,
+    form_id,
+    longer,
+)
 from runs.views.results import to_run
 
-LEAST_REASON = 10
 STOPPING = {"cancel": False, "undo": True}  #: what a person chooses -> whether it undoes
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -116,9 +125,7 @@ def _page(
 
 
 def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:
-    submission = submission_of(request)
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission = form_id(request)
     if too_long := longer(typed(request, form.field), form.field):
         raise FormWrong(too_long)
     form.act(request, page, submission)

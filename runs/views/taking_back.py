@@ -20,11 +20,10 @@ from runs.views.frame import (
     person_of,
     shell,
     show,
-    submission_of,
     typed,
 )
 from runs.views.pages import Opened, notices_of, opened
-from runs.views.refusals import FormWrong, Refusal, Tried, attempt, longer
+from runs.views.refusals import FormWrong, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
 
@@ -69,9 +68,7 @@ def _page(
 
 
 def _take_back(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:
-    submission, reason = submission_of(request), typed(request, "reason")
-    if submission is None:
-        raise FormWrong([{"field": "", "message": _("This form is damaged. Open the page again.")}])
+    submission, reason = form_id(request), typed(request, "reason")
     if too_long := longer(reason, "reason"):
         raise FormWrong(too_long)
     actions.take_back_approval(
