@@ -11,18 +11,17 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.fence import fence_shared
 from approvals.queries import overdue
 from runs import grants
+from runs.actions.frame import SWEEP, locked_by_system
 from runs.actions.writing import write
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.models import CLOSED, Run
+from runs.models import Run
 
-SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
 #: Where it can be recorded without a worker: everywhere else a worker is at the steps, and finds it itself.
 STANDING = ("waiting_approval", "waiting", "needs_human", "unknown")
 
@@ -51,7 +50,7 @@ def unlent_runs(at_most: int) -> list[str]:
     over = Q(grant__ended_at__isnull=False) | Q(grant__expires_at__lte=now)
     over |= ~Q(grant__session_key="") & Q(~Exists(open_))
     asking = Run.objects.filter(state=s.State.WAITING_APPROVAL.value, grant__isnull=False)
-    found = asking.exclude(state__in=CLOSED).filter(over).exclude(lease_until__gt=now)
+    found = asking.filter(over).exclude(lease_until__gt=now)
     return list(found.order_by("pk").values_list("pk", flat=True)[:at_most])
 
 
@@ -65,11 +64,9 @@ def stop_unlent(run_id: str) -> None:
 
 def _record(run_id: str, events_of: Callable[[s.RunState, datetime], Sequence[e.Event]]) -> None:
     with transaction.atomic():
-        fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
-        run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
-        now = database_now()
+        run, now = locked_by_system(run_id)
         if run.lease_until is not None and run.lease_until > now:
             return
         state = load(run_id)
         if events := events_of(state, now):
-            write(state, events, run=run, actor=SYSTEM, now=now)
+            write(state, events, run=run, actor=SWEEP, now=now)

@@ -32,6 +32,10 @@ class Done:
     repeated: bool = False
 
 
+#: The author of what nobody decides and no worker finds.
+SWEEP = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
+
+
 def person_actor(person: User) -> e.Actor:
     """A person as the author of an event."""
     return e.Actor(e.ActorKind.PERSON, str(person.pk), person.shown_name)
@@ -50,14 +54,25 @@ def locked(person: User, run_id: str, right: Right) -> tuple[Run, s.RunState, da
     return run, load(run_id), database_now()
 
 
+def locked_by_system(run_id: str) -> tuple[Run, datetime]:
+    """Inside a transaction, for what no person does: the fence, the run's row lock, and the time."""
+    fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
+    run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
+    return run, database_now()
+
+
 def repeated(submission: UUID, person: User, action: str) -> Done | None:
     """What this very form did before. Raises Refused where its id belongs to another action."""
+    first = first_use(submission, person, action)
+    return Done(run=first.run_id or "", seq=first.seq or 0, repeated=True) if first else None
+
+
+def first_use(submission: UUID, person: User, action: str) -> Submission | None:
+    """The record of what this very form did before. Raises Refused where its id belongs to another action."""
     first = Submission.objects.filter(pk=submission).first()
-    if first is None:
-        return None
-    if (first.person_id, first.action) != (person.pk, action):
+    if first and (first.person_id, first.action) != (person.pk, action):
         raise Refused(None, "a form's id is good for one action")
-    return Done(run=first.run_id or "", seq=first.seq or 0, repeated=True)
+    return first
 
 
 def by_person(

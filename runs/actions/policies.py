@@ -13,18 +13,19 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from accounts.fence import fence_exclusive, fence_shared
+from accounts.fence import fence_exclusive
 from accounts.models import User
 from accounts.rights import Denial, Right, why_not
 from approvals import held
-from runs import affected, agents, planning
+from runs import affected, planning
+from runs.actions.frame import first_use, locked_by_system
+from runs.actions.plans import code_of
 from runs.actions.writing import write
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, load
 from runs.machine import decide
 from runs.machine import events as e
-from runs.machine.transitions import Refused
-from runs.models import Agent, Run, Submission
+from runs.models import Agent, Submission
 from runs.outbox import wake_on_commit
 
 log = logging.getLogger(__name__)
@@ -105,9 +106,7 @@ def _once(person: User, agent: Agent, action: str, submission: UUID, act: Callab
         fence_exclusive(agent.tenant_id)
         if denial := why_not(person, Right.MANAGE_POLICIES, agent):
             raise PolicyNotManaged(denial)
-        if first := Submission.objects.filter(pk=submission).first():
-            if (first.person_id, first.action) != (person.pk, f"{action} {agent.pk}"):
-                raise Refused(None, "a form's id is good for one action")
+        if first := first_use(submission, person, f"{action} {agent.pk}"):
             return Kept(number=first.result["number"], repeated=True)
         number = act()
         Submission.objects.create(
@@ -139,12 +138,11 @@ def _voided(run_id: str) -> bool:
 
 def _void(run_id: str) -> bool:
     with transaction.atomic():
-        fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
-        run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
+        run, now = locked_by_system(run_id)
         state = load(run_id)
-        policy = planning.policy_if_known(state, agents.registered().get((run.agent.name, run.agent_version)))
+        policy = planning.policy_if_known(state, code_of(run))
         events = decide.policy_changed(state, policy.version if policy else "")
         if events:
-            write(state, events, run=run, actor=SYSTEM, now=database_now())
+            write(state, events, run=run, actor=SYSTEM, now=now)
             wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return bool(events)

@@ -8,23 +8,19 @@ from uuid import UUID
 
 from django.db import transaction
 
-from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.reauthentication import require_recent
 from accounts.rights import Right
-from runs.actions.frame import Done, by_person
+from runs.actions.frame import SWEEP, Done, by_person, locked_by_system
 from runs.actions.writing import write
-from runs.clock import database_now
 from runs.ledger import load
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.safety import Answered, right_to
 from runs.machine.transitions import Decision
-from runs.models import CLOSED, Run
+from runs.models import CLOSED
 from runs.waiting import SIGNAL_NAME
-
-SYSTEM = e.Actor(e.ActorKind.SYSTEM, "sweep", "sweep")
 
 
 def record_answer(
@@ -137,10 +133,7 @@ def signal_run(*, person: User, run_id: str, name: str, payload: str, submission
 def stop_unserved(*, run_id: str, version: str) -> None:
     """Hand a run to a person because no worker serves its agent's version; nothing where it moved meanwhile."""
     with transaction.atomic():
-        row = Run.objects.select_related("agent").get(pk=run_id)
-        fence_shared(row.tenant_id)
-        run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
-        now = database_now()
+        run, now = locked_by_system(run_id)
         held = run.lease_until is not None and run.lease_until > now
         if held or run.wake_at is None or run.wake_at > now or run.state in CLOSED:
             return
@@ -148,4 +141,4 @@ def stop_unserved(*, run_id: str, version: str) -> None:
             return  # it was moved to another version since the sweep looked
         state = load(run_id)
         events = decide.unserved(state, agent=run.agent.name, version=version)
-        write(state, events, run=run, actor=SYSTEM, now=now)
+        write(state, events, run=run, actor=SWEEP, now=now)

@@ -41,12 +41,7 @@ def _lines(state: s.RunState, granted: Granted | None) -> list[str]:
     if not state.lendings:
         return [_("No grant was recorded for this run: it acts for who started it.")]
     lent = state.lendings[-1].lent
-    facts = {
-        "grant": words.grant_name(lent.grant),
-        "name": lent.name,
-        "scopes": words.joined(list(lent.scopes)),
-        "until": words.moment(lent.expires_at),
-    }
+    facts = words.lending_facts(lent)
     said = [_("%(name)s lent to it %(scopes)s, until %(until)s (grant %(grant)s).") % facts]
     if lent.budget is not None:
         said.append(_budget(lent.budget, granted))

@@ -69,12 +69,7 @@ def _lent(state: s.RunState) -> list[str]:
     if not state.lendings:
         return [_("No grant was recorded for this run.")]
     lent = state.lendings[-1].lent
-    facts = {
-        "grant": words.grant_name(lent.grant),
-        "name": lent.name,
-        "scopes": words.joined(list(lent.scopes)),
-        "until": words.moment(lent.expires_at),
-    }
+    facts = words.lending_facts(lent)
     return [_("It acted on grant %(grant)s of %(name)s, for %(scopes)s, until %(until)s.") % facts]
 
 

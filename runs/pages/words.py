@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.rights import Right
 from approvals.binding import Change
-from runs.machine.events import Cause, Check, Reason
+from runs.machine.events import Cause, Check, Lent, Reason
 from runs.machine.revalidate import REENTRY
 from runs.machine.state import Effect, RequestStatus
 
@@ -363,6 +363,16 @@ def _loss(found: Cause) -> str:
     named = {r.value: str(r.label) for r in Right}
     words = _LOSSES.get(kind, _LOSSES["right_missing"])
     return str(words) % {"person": found.subject, "right": named.get(right, right)}
+
+
+def lending_facts(lent: Lent) -> dict[str, str]:
+    """What sentences about a grant say of it: grant, name, scopes, until."""
+    return {
+        "grant": grant_name(lent.grant),
+        "name": lent.name,
+        "scopes": joined(list(lent.scopes)),
+        "until": moment(lent.expires_at),
+    }
 
 
 def grant_name(grant: str) -> str:
