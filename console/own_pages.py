@@ -2,14 +2,17 @@
 
 `console_page` around a view · `person_of` the signed-in person · `shell` and `show` the page in its frame
 `new_submission` and `submission_of` the form's id · `keep_result` and `kept_result` what a form did, once
-`keep_refused` a refused attempt · `guarded` declares what a page is about and takes
-`who_can` the people who may do a thing, as a sentence
+`keep_refused` a refused attempt · `typed` what was typed into a field · `damaged` the error of a form without an id
+`guarded` declares what a page is about and takes
+`who_can` the people who may do a thing, as a sentence · `joined` a list and `moment` a time inside one
+`lending_facts` what sentences say of a grant
 """
 
 from __future__ import annotations
 
 from accounts.guards import On, guarded
 from runs.pages.who import who_can
+from runs.pages.words import joined, lending_facts, moment
 from runs.views.frame import (
     Context,
     console_page,
@@ -18,24 +21,30 @@ from runs.views.frame import (
     shell,
     show,
     submission_of,
+    typed,
     uuid_of,
 )
-from runs.views.refusals import keep_refused
+from runs.views.refusals import damaged, keep_refused
 from runs.views.results import keep_result, kept_result
 
 __all__ = [
     "Context",
     "On",
     "console_page",
+    "damaged",
     "guarded",
+    "joined",
     "keep_refused",
     "keep_result",
     "kept_result",
+    "lending_facts",
+    "moment",
     "new_submission",
     "person_of",
     "shell",
     "show",
     "submission_of",
+    "typed",
     "uuid_of",
     "who_can",
 ]

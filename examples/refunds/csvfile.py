@@ -191,6 +191,11 @@ def _cell_problem(column: str, cell: str) -> str | None:
     return _COLUMN_CHECKS[column](cell)
 
 
+def amount_of(cell: str) -> Decimal | None:
+    """The amount that a text is, in the form that the file takes; None where it is none."""
+    return None if _amount_problem(cell) else Decimal(cell)
+
+
 def _amount_problem(cell: str) -> str | None:
     if cell.startswith(("-", "\u2212")):
         return _("The amount is negative.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import transaction
 
@@ -22,10 +23,11 @@ Told = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The runs that were started, in the file's order, and how many rows had a run from before."""
+    """The runs that were started, in the file's order, on which grant, and how many rows had a run from before."""
 
     runs: tuple[Run, ...]
     already: int
+    grant: Grant | None
 
 
 def start_from_csv(
@@ -35,30 +37,36 @@ def start_from_csv(
     creator: User,
     principal: User,
     told: Told | None = None,
-    grant: Grant | None = None,
+    lend: Callable[[], Grant] | None = None,
 ) -> Started:
-    """Start a run for each row that has none yet, all on one grant of the principal; None: on a new one.
+    """Start a run for each row that has none yet, all on the one grant of the principal that `lend` gives.
 
-    `told` hears how many rows of how many are done.
+    It is asked once the first run is to start, so a file of which all is started already lends nothing; without it all
+    that the agent does is lent, as long as the profile says. `told` hears how many rows of how many are done.
 
     Raises csvfile.CsvRefused with the rows at fault; then no run was started. All are started in one
     transaction.
     """
     rows = read_orders(data)
     runs: list[Run] = []
+    grant: Grant | None = None
     with transaction.atomic():
         known, wake = _known(agent, rows), len(rows) <= WOKEN_AT_ONCE
         for done, row in enumerate(rows, start=1):
             if row.start_key in known:
                 run = None
             else:
-                grant = grant or lend_all(agent=agent, version=REFUNDS.version, principal=principal)
+                grant = grant or (lend or _lend_all(agent, principal))()
                 run = _start(row, agent, creator, principal, wake, grant)
             if run:
                 runs.append(run)
             if told and (done % TOLD_EVERY == 0 or done == len(rows)):
                 told(done, len(rows))
-    return Started(runs=tuple(runs), already=len(rows) - len(runs))
+    return Started(runs=tuple(runs), already=len(rows) - len(runs), grant=grant)
+
+
+def _lend_all(agent: Agent, principal: User) -> Callable[[], Grant]:
+    return partial(lend_all, agent=agent, version=REFUNDS.version, principal=principal)
 
 
 def _known(agent: Agent, rows: tuple[OrderRow, ...]) -> set[str]:

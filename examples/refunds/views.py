@@ -17,6 +17,7 @@ from accounts.rights import Denial, DenialKind, Right, holders
 from console.own_pages import (
     Context,
     console_page,
+    damaged,
     keep_refused,
     keep_result,
     kept_result,
@@ -28,11 +29,12 @@ from console.own_pages import (
     uuid_of,
     who_can,
 )
-from examples.refunds import progress
+from examples.refunds import lending, progress
 from examples.refunds.agent import REFUNDS
 from examples.refunds.csvfile import COLUMNS, MAX_ROWS, CsvRefused
 from examples.refunds.starting import Started, start_from_csv
 from runs.access import agents_for
+from runs.clock import database_now
 from runs.models import Agent
 
 Errors = list[dict[str, str]]
@@ -47,12 +49,17 @@ def start(request: HttpRequest) -> HttpResponse:
         return _page(request, {"result": _result(request)})
     agent = _agents(person_of(request)).get(request.POST.get("agent", ""))
     submission, file = submission_of(request), request.FILES.get("file")
+    terms, errors = lending.terms_of(request)
     if agent is None:
         return _forbidden(request)
-    if submission is None or file is None:
-        return _page(request, {"errors": _missing()}, status=422)
+    if submission is None:
+        errors = [*damaged(), *errors]
+    if file is None:
+        errors = [*_missing(), *errors]
+    if file is None or submission is None or terms is None:
+        return _page(request, {"errors": errors}, status=422)
     try:
-        return _start(person_of(request), agent, file.read(), submission)
+        return _start(person_of(request), agent, file.read(), terms, submission)
     except CsvRefused as error:
         _keep(request, agent, error)
         return _page(request, _problems(error), status=422)
@@ -78,14 +85,17 @@ def _agents(person: User) -> dict[str, Agent]:
     return {str(agent.pk): agent for agent in found}
 
 
-def _start(person: User, agent: Agent, data: bytes, submission: UUID) -> HttpResponse:
+def _start(person: User, agent: Agent, data: bytes, terms: lending.Terms, submission: UUID) -> HttpResponse:
     """Start, and keep what was started under the form's id: a second send leads to the same answer."""
     done = HttpResponseRedirect(f"{reverse('start')}?done={submission}")
     if kept_result(submission, person, "start"):
         return done
     try:
         with progress.watched(str(person.pk), submission) as told, transaction.atomic():
-            started = start_from_csv(data=data, agent=agent, creator=person, principal=person, told=told)
+            started = start_from_csv(
+                data=data, agent=agent, creator=person, principal=person, told=told,
+                lend=lambda: terms.lend(agent=agent, principal=person, now=database_now()),
+            )  # fmt: skip
             keep_result(submission, person, agent.tenant_id, "start", _counted(started))
     except IntegrityError:
         if not kept_result(submission, person, "start"):
@@ -95,19 +105,22 @@ def _start(person: User, agent: Agent, data: bytes, submission: UUID) -> HttpRes
 
 def _counted(started: Started) -> dict[str, int | str]:
     counted: dict[str, int | str] = {"runs": len(started.runs), "already": started.already}
+    if started.runs and started.grant:
+        counted |= {"lent": lending.sentence(started.grant), "grant": str(started.grant.pk)}
     return counted | {"run": started.runs[0].pk} if len(started.runs) == 1 else counted
 
 
 def _page(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResponse:
     person = person_of(request)
     agents = [{"name": pk, "label": f"{a.title} · {a.tenant.name}"} for pk, a in _agents(person).items()]
-    limit = _("At most %(rows)d rows.") % {"rows": MAX_ROWS}
+    limit, frame = _("At most %(rows)d rows.") % {"rows": MAX_ROWS}, shell(request)
     context = {
-        "agents": agents, "columns": COLUMNS, "limit_text": limit, "values": {}, "errors": [],
+        "agents": agents, "columns": COLUMNS, "limit_text": limit, "errors": [], "lending": lending.shown(frame["now"]),
+        "values": {"agent": request.POST.get("agent", ""), **lending.values(request)},
         "submission": new_submission(), "progress_url": reverse("start-progress"),
         **({} if agents else _why_not(person)),
     }  # fmt: skip
-    return show(request, "runs/start.html", {**shell(request), **context, **more}, status=status)
+    return show(request, "runs/start.html", {**frame, **context, **more}, status=status)
 
 
 def _why_not(person: User) -> Context:
@@ -163,8 +176,9 @@ def _result(request: HttpRequest) -> Context | None:
         "%(number)d orders of the file had a run already; nothing was started twice.",
         already,
     )
+    said = [detail % {"number": already}] if already else []
     return {
-        "text": text, "detail": detail % {"number": already} if already else "",
+        "text": text, "detail": " ".join([*said, *([str(counted["lent"])] if "lent" in counted else [])]),
         **_link(str(counted.get("run", ""))),
     }  # fmt: skip
 

@@ -43,6 +43,7 @@ def lend_all(
     principal: User,
     budget: Decimal | None = None,
     session_key: str = "",
+    expires_at: datetime | None = None,
 ) -> Grant:
     """A grant for all that a registered version of the agent does, to be named by the runs that are started on it.
 
@@ -56,6 +57,7 @@ def lend_all(
         now=database_now(),
         budget=budget,
         session_key=session_key,
+        expires_at=expires_at,
     )
 
 

@@ -853,8 +853,27 @@ START: Final[dict[str, Any]] = {
     "agents": [{"name": "refunds", "label": "refunds v1"}],
     "columns": ["order", "supplier", "email", "amount", "currency", "ticket"],
     "limit_text": "Up to 20\u00a0000 rows.",
-    "values": {},
-    "errors": [],
+    "lending": {
+        "scopes": "close_ticket, mail_supplier, refund, reopen_ticket, runs",
+        "durations": [
+            {"value": "1", "label": "1 h 0 min, until 2026-11-30 08:44:10 UTC"},
+            {"value": "720", "label": "30 d 0 h, until 2026-12-30 07:44:10 UTC"},
+        ],
+        "bounds": [
+            {
+                "value": "free",
+                "title": "Until then, or until I end it.",
+                "text": "The runs go on when you have signed out.",
+            },
+            {
+                "value": "session",
+                "title": "Only while I stay signed in here.",
+                "text": "Nothing more is sent then.",
+            },
+        ],
+    },
+    "values": {"agent": "refunds", "budget": "12,50", "lasts": "1", "bound": "session"},
+    "errors": [{"field": "budget", "message": "Enter an amount such as 1000.00, or nothing."}],
     "problems": [
         {"row": 3, "column": "amount", "text": "-5.00 is not an amount above zero."},
         {"row": None, "column": None, "text": "The column “ticket” is missing."},

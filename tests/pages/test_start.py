@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,7 +21,7 @@ from examples.refunds import progress, views
 from examples.refunds.starting import start_from_csv
 from runs import agents
 from runs.clock import database_now
-from runs.models import Agent, Run
+from runs.models import Agent, Grant, Run
 from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, form_of, read
 from tests.people import House
@@ -53,7 +55,10 @@ def rows(count: int, first: int = 1) -> str:
 def send(client: Client, text: str | bytes, form: dict[str, str] | None = None, **more: Any) -> Any:
     """Choose the file and send the form."""
     page = read(client.get("/refunds/start/"))
-    sent = form or {**form_of(page).sends(), "agent": page.all("option")[-1].attrs["value"]}
+    sent = form or {
+        **form_of(page).sends(),
+        "agent": page.one("select", name="agent").all("option")[-1].attrs["value"],
+    }
     data = text.encode() if isinstance(text, str) else text
     return client.post("/refunds/start/", {**sent, "file": SimpleUploadedFile("orders.csv", data)}, **more)
 
@@ -111,6 +116,61 @@ def test_a_bad_file_starts_nothing_and_names_the_row(refunds: Agent, house: Hous
         assert place in problems.one("tbody").text and cause in problems.one("tbody").text, what
     assert Run.objects.count() == 0
     assert [a.refusal for a in Attempt.objects.all()] == ["csv"] * len(BAD)
+
+
+def test_the_page_says_what_is_lent_and_lends_it(refunds: Agent, house: House, sign_in: SignIn) -> None:
+    client = sign_in(house.operator)
+    page = read(client.get("/refunds/start/"))
+    said = page.part("lending").text
+    assert "close_ticket, mail_supplier, refund, reopen_ticket, runs" in said and "1 d 0 h, until 20" in said
+    asked = {
+        **form_of(page).sends(),
+        "agent": str(refunds.pk),
+        "budget": "80.50",
+        "lasts": "8",
+        "bound": "session",
+    }
+
+    done = read(send(client, rows(2), asked, follow=True)).part("result").text
+
+    (grant,) = Grant.objects.all()
+    assert (grant.budget, grant.expires_at - grant.lent_at) == (Decimal("80.50"), timedelta(hours=8))
+    assert grant.session_key == client.session.session_key
+    assert "All of them together may cost 80.50. It ends with this session." in done
+    assert "You lent them close_ticket, mail_supplier, refund, reopen_ticket, runs, until" in done
+
+
+def test_a_form_untouched_lends_without_a_limit_and_for_the_longest(
+    refunds: Agent, house: House, sign_in: SignIn, settings: Settings
+) -> None:
+    send(sign_in(house.operator), rows(1))
+
+    (grant,) = Grant.objects.all()
+    assert (grant.budget, grant.session_key) == (None, "")
+    assert grant.expires_at - grant.lent_at == settings.HANDOFF_DURATIONS.grant_stands
+
+
+def test_terms_that_cannot_be_lent_are_refused_and_stay_as_typed(
+    refunds: Agent, house: House, sign_in: SignIn
+) -> None:
+    client = sign_in(house.operator)
+    form = {**form_of(read(client.get("/refunds/start/"))).sends(), "agent": str(refunds.pk)}
+    typed = {"budget": "12,50 EUR", "lasts": "8", "bound": "session"}
+    for wrong, fields in (
+        (typed, ["budget"]),
+        ({**typed, "lasts": "99999"}, ["budget", "lasts"]),
+        ({**typed, "bound": "x"}, ["budget", "bound"]),
+    ):
+        answer = send(client, rows(1), {**form, **wrong})
+        links = [a.attrs["href"] for a in read(answer).part("errors").all("a")]
+        assert (answer.status_code, links) == (422, [f"#field-{name}" for name in fields])
+        assert read(answer).one("input", name="budget").attrs["value"] == "12,50 EUR"
+
+    page = read(send(client, rows(1) + "x\n", {**form, **typed, "budget": "5.00"}))
+    chosen = [x.attrs["value"] for x in page.part("lending").all("option") if "selected" in x.attrs]
+    assert page.one("input", name="budget").attrs["value"] == "5.00"
+    assert chosen == ["8"] and "checked" in page.one("input", value="session").attrs
+    assert (Run.objects.count(), Grant.objects.count()) == (0, 0)
 
 
 def test_no_file_at_all(refunds: Agent, house: House, sign_in: SignIn) -> None:
