@@ -17,22 +17,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
-import cel
 import msgspec
 from django.utils.translation import gettext as _
 
-from approvals.expressions import (
-    Expression,
-    ExpressionFailed,
-    ExpressionRefused,
-    compiled,
-    context_of,
-    rounded_up,
-)
+from approvals.expressions import ExpressionRefused, compiled
 from approvals.policy import (
     PARTIAL,
     ApprovalRule,
@@ -43,6 +34,7 @@ from approvals.policy import (
     Step,
     strictest,
 )
+from approvals.seen import Seen
 
 LONGEST: Final = 50_000  #: characters of a document
 MOST: Final = 50  #: rules, and checks
@@ -129,7 +121,7 @@ class DocumentPolicy:
 
     def evaluate(self, steps: Sequence[Step]) -> Requirement:
         """What is asked for a plan of these steps. A rule that fails asks as if it applied, of one person at least."""
-        plan = _Plan(steps, self.names)
+        plan = Seen(steps, self.names)
         rules = [judged for judged in self._rules(plan) if judged.applies]
         failed = tuple(self._checks(plan))
         failure = next((judged.failure for judged in rules if judged.failure), "")
@@ -144,10 +136,10 @@ class DocumentPolicy:
 
     def judged(self, steps: Sequence[Step]) -> tuple[tuple[JudgedRule, ...], tuple[FailedCheck, ...]]:
         """Each rule's word on the plan, and the checks that it does not pass."""
-        plan = _Plan(steps, self.names)
+        plan = Seen(steps, self.names)
         return tuple(self._rules(plan)), tuple(self._checks(plan))
 
-    def _rules(self, plan: _Plan) -> Iterator[JudgedRule]:
+    def _rules(self, plan: Seen) -> Iterator[JudgedRule]:
         for rule in self.document.rules:
             steps, failure = plan.where(compiled(rule.when), True)
             why = (
@@ -155,68 +147,13 @@ class DocumentPolicy:
             )
             yield JudgedRule(rule=rule, steps=steps, failure=why)
 
-    def _checks(self, plan: _Plan) -> Iterator[FailedCheck]:
+    def _checks(self, plan: Seen) -> Iterator[FailedCheck]:
         for check in self.document.checks:
             steps, failure = plan.where(compiled(check.must), False)
             if steps or failure:
                 yield FailedCheck(
                     name=check.name, kind=check.kind, sentence=check.sentence, steps=steps, failure=failure
                 )
-
-
-class _Plan:
-    """The steps as expressions see them, each made once for all rules, of what the policy looks at alone."""
-
-    def __init__(self, steps: Sequence[Step], names: frozenset[str]) -> None:
-        self._steps, self._names = steps, names
-        self._contexts: list[cel.Context | None] = [None] * len(steps)
-        self._total: timedelta | None = None
-        self._summed = False
-
-    def where(self, expression: Expression, value: bool) -> tuple[tuple[int, ...], str]:
-        """The steps for which the expression has the value; and the first failure, with its step, empty if none."""
-        found, failure = list[int](), ""
-        for number, step in enumerate(self._steps):
-            try:
-                if expression.holds(self._context(number, step)) is value:
-                    found.append(number)
-            except ExpressionFailed as error:
-                facts = {"number": number + 1, "tool": step.tool, "why": str(error)}
-                failure = failure or _("step %(number)d (%(tool)s): %(why)s") % facts
-        return tuple(found), failure
-
-    def _context(self, number: int, step: Step) -> cel.Context:
-        if (made := self._contexts[number]) is None:
-            made = self._contexts[number] = context_of(self._values(step))
-        return made
-
-    def _values(self, step: Step) -> dict[str, object]:
-        known: dict[str, object] = {
-            "tool": step.tool, "arguments": dict(step.arguments), "reversible": step.reversible, "tenant": step.tenant,
-            "agent": step.agent, "principal": step.principal, "steps": len(self._steps),
-        }  # fmt: skip
-        seen = {name: value for name, value in known.items() if name in self._names}
-        try:
-            if "cost" in self._names:
-                seen["cost"] = _amount(step.cost)
-            if "total_cost" in self._names:
-                seen["total_cost"] = self._sum()
-        except (ValueError, ArithmeticError) as error:
-            raise ExpressionFailed(
-                _("A cost in this plan is no amount that can be compared exactly.")
-            ) from error
-        return seen
-
-    def _sum(self) -> timedelta | None:
-        if not self._summed:
-            costs = [step.cost for step in self._steps if step.cost is not None]
-            self._total = _amount(sum(costs, Decimal()) if costs else None)
-            self._summed = True
-        return self._total
-
-
-def _amount(cost: Decimal | None) -> timedelta | None:
-    return None if cost is None else rounded_up(cost)
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""The expressions of a policy document: CEL over one step of a plan, and what of CEL a policy may use.
+"""The expressions of policy documents and of constraints: CEL over one step of a plan, and what of CEL they may use.
 
 An expression is refused where it is typed: if it does not parse, names what there is not, calls what is not offered,
 loops, is too long or too deep, compares money inexactly, or is not true or false. One that fails all the same when it
@@ -29,6 +29,8 @@ DEEPEST: Final = 20  #: brackets within brackets
 #: What an expression may name, with what it is.
 NAMES: Final[Mapping[str, Promise]] = {
     "tool": gettext_lazy("the tool’s name; “run” where the step starts runs"),
+    "system": gettext_lazy("the system that the tool acts on; empty where the step starts runs"),
+    "step": gettext_lazy("the step’s name, as the agent gave it"),
     "arguments": gettext_lazy("the arguments as they will be sent: arguments.currency"),
     "cost": gettext_lazy("what the step costs, as money; null where the tool names no cost"),
     "reversible": gettext_lazy("whether the step can be undone"),
@@ -278,8 +280,9 @@ def _parsed(source: str) -> cel.Program:
 
 #: A step that no tool has: enough to see that types do not fit, wherever no argument is looked at.
 _SAMPLE: Final[Mapping[str, Any]] = {
-    "tool": "tool", "arguments": {}, "cost": timedelta(seconds=1), "reversible": False, "tenant": "tenant",
-    "agent": "agent", "principal": "principal", "total_cost": timedelta(seconds=1), "steps": 1,
+    "tool": "tool", "system": "system", "step": "step", "arguments": {}, "reversible": False,
+    "cost": timedelta(seconds=1), "total_cost": timedelta(seconds=1), "steps": 1,
+    "tenant": "tenant", "agent": "agent", "principal": "principal",
 }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class Step:
     tenant: str = ""  #: its short name
     agent: str = ""
     principal: str = ""  #: the sign-in name of the person on whose behalf the run acts
+    system: str = ""
+    name: str = ""  #: of the step
 
 
 class Party(StrEnum):

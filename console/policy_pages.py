@@ -28,7 +28,7 @@ from approvals.policy import (
     Step,
     requirement,
 )
-from runs import agents, planning, tryout
+from runs import agents, judging, tryout
 from runs.contract import length
 from runs.models import Agent, Run
 from runs.pages import words
@@ -291,7 +291,7 @@ def names() -> list[Context]:
 def example(agent: Agent) -> str:
     """A step to begin with: the first of the agent's latest plan, without its values."""
     for _run, plan, about in tryout.past_plans(agent):
-        for step in planning.judged_steps(plan, about):
+        for step in judging.judged_steps(plan, about):
             blank = dict.fromkeys(step.arguments, "")
             shown = {"tool": step.tool, "arguments": blank, "cost": None, "reversible": step.reversible}
             return json.dumps(shown, ensure_ascii=False, indent=2)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from approvals.expressions import compiled
 from approvals.policy import Policy
 from runs.late import Bounds as Bounds
 from runs.late import FromChild as FromChild
@@ -99,6 +100,17 @@ class ProposedConstraint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """A constraint that the run accepted. With a `predicate` code refuses every plan of which it is not true."""
+
+    number: int
+    text: str
+    source: str  #: its kind
+    name: str = ""
+    predicate: str = ""  #: CEL over one step of a plan, as policies have it
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """All that a planner may know: rebuilt from the log each time, nothing else is kept between calls.
 
@@ -121,6 +133,7 @@ class View:
     signals: tuple[Signalled, ...] = ()
     children: tuple[ChildResult, ...] = ()
     proposed_constraints: tuple[ProposedConstraint, ...] = ()  #: changes asked, the oldest first
+    accepted: tuple[Accepted, ...] = ()  #: the constraints again, with all that is known of each
 
     def observed(self, tool: str, arguments: Mapping[str, Any]) -> Observed | None:
         """The current observation of this tool with exactly these arguments."""
@@ -282,6 +295,13 @@ class Constraint:
     source_kind: str  #: policy, configuration, person, document
     source_ref: str
     source_version: str
+    name: str = ""  #: short and stable: under it a changed text is the same constraint, amended
+    predicate: str = ""  #: CEL, true of every step that keeps it; without one nothing but people checks it
+
+    def __post_init__(self) -> None:
+        """Raises ExpressionRefused, so that no agent is registered with a predicate that nobody can evaluate."""
+        if self.predicate:
+            compiled(self.predicate)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -264,7 +264,7 @@ def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -
     try:
         document = planning.document(state, held.agent, plan, now)
     except planning.ProposalInvalid as error:
-        return decide.proposal_refused(state, error.problems)
+        return decide.proposal_refused(state, error.problems, error.broken)
     asks = planning.requirement(state, held.agent, document)
     return decide.proposed(
         state, document, claim=plain(plan.claim), takes=tuple(sorted(set(plan.takes))), requirement=asks,

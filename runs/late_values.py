@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runs import artifacts, ledger, planning
+from runs import artifacts, ledger, planning, predicates
 from runs.agents import Agent
 from runs.machine import decide, late
 from runs.machine import events as e
@@ -51,7 +51,7 @@ def bindings(state: s.RunState, agent: Agent, step: s.PlanStep) -> Bindings:
         log.exception("the tool failed on arguments that were bound late", extra={"tool": step.tool})
         return _refused(version, step, step.late[0], f"{type(error).__name__}: {planning.told(tool, error)}")
     found = Bindings(plan_version=version, step=whole, bound=bound)
-    refused = _otherwise(step, whole) or _stricter(state, agent, whole)
+    refused = _otherwise(step, whole) or _breaks(state, whole) or _stricter(state, agent, whole)
     return replace(found, refused=refused) if refused else found
 
 
@@ -183,12 +183,24 @@ def _otherwise(step: s.PlanStep, whole: s.PlanStep) -> e.Cause | None:
     return None
 
 
+def _breaks(state: s.RunState, whole: s.PlanStep) -> e.Cause | None:
+    """The constraint that the step does not keep with these very values."""
+    assert state.plan is not None
+    for found in predicates.broken(state, _with(state.plan.plan, whole)):
+        named = f"C-{found.constraint} {found.name}".strip()
+        return e.Cause(what=late.BROKEN, subject=whole.name, was=named, now=found.why or found.text)
+    return None
+
+
+def _with(plan: s.PlanDocument, whole: s.PlanStep) -> s.PlanDocument:
+    return replace(plan, steps=tuple(whole if x.name == whole.name else x for x in plan.steps))
+
+
 def _stricter(state: s.RunState, agent: Agent, whole: s.PlanStep) -> e.Cause | None:
     """Where the policy asks for more people for these very values than for those that it saw: they were not asked."""
     assert state.plan is not None
     request = None if state.plan.by_policy else state.request
-    steps = tuple(whole if x.name == whole.name else x for x in state.plan.plan.steps)
-    asks = planning.requirement(state, agent, replace(state.plan.plan, steps=steps))
+    asks = planning.requirement(state, agent, _with(state.plan.plan, whole))
     asked, quorums = (request.needed, request.quorums) if request else (0, ())
     if asks.needed <= asked and set(asks.quorums) <= set(quorums):
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,13 +14,12 @@ import msgspec
 from django.conf import settings
 from msgspec.structs import replace
 
-from accounts.models import Tenant, User
 from approvals import held, policy
-from runs import agents, planning_late, telling, waiting
+from runs import agents, judging, planning_late, predicates, telling, waiting
 from runs.machine import decide, late, proposals
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
-from runs.machine.events import Actor, ActorKind, Inherited, Quorum, text_of
+from runs.machine.events import Actor, ActorKind, Broken, Inherited, Quorum, text_of
 from runs.machine.waits import Child, Signal
 from runs.tools import ArgumentsRefused, WritingTool
 
@@ -35,8 +33,9 @@ OPERATION_ID = re.compile(r"\S{1,280}")
 class ProposalInvalid(Exception):
     """The proposal is not allowed: nothing moved, the planner is asked again. `problems` are sentences."""
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, problems: Iterable[str], broken: Iterable[Broken] = ()) -> None:
+        self.broken = tuple(broken)  #: the constraints that it does not keep
+        self.problems = (*problems, *map(predicates.sentence, self.broken))
         super().__init__("; ".join(self.problems))
 
 
@@ -48,6 +47,7 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         goal=state.goal.text,
         input=parse(state.identity.input),
         constraints=tuple(c.term.text for c in state.constraints),
+        accepted=tuple(_accepted(c) for c in state.constraints),
         observations=tuple(_observed(o) for o in current),
         standing=tuple(_done(x) for x in decide.standing(state)),
         advice=proposals.answers(state),
@@ -58,6 +58,14 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         children=tuple(_child(x) for x in state.children.values()),
         proposed_constraints=tuple(_asked(x) for x in proposals.proposed_constraints(state)),
     )
+
+
+def _accepted(constraint: s.Constraint) -> agents.Accepted:
+    term = constraint.term
+    return agents.Accepted(
+        number=constraint.number, text=term.text, source=term.source_kind, name=term.name,
+        predicate=term.predicate,
+    )  # fmt: skip
 
 
 def _asked(found: proposals.ProposedConstraint) -> agents.ProposedConstraint:
@@ -104,7 +112,7 @@ def _why_voided(state: s.RunState) -> str | None:
 
 
 def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: datetime) -> s.PlanDocument:
-    """`validate`: schemas, canonical arguments, observations that are current. Raises ProposalInvalid."""
+    """`validate`: schemas, canonical arguments, observations that are current, constraints. Raises ProposalInvalid."""
     problems: list[str] = []
     steps = [
         _step(state, agent, x, {y.name: y for y in plan.steps[:place]}, now, problems)
@@ -128,7 +136,7 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
     problems += _too_many(rules, steps)
     if problems:
         raise ProposalInvalid(problems)
-    return s.PlanDocument(
+    made = s.PlanDocument(
         run=state.identity.run,
         version=len(state.plans) + 1,
         goal_version=state.goal.version,
@@ -141,6 +149,9 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
         assumptions=assumptions,
         more=plan.more,
     )
+    if broken := predicates.broken(state, made):
+        raise ProposalInvalid((), broken)
+    return made
 
 
 def _too_many(rules: policy.Policy, steps: Iterable[s.PlanStep | None]) -> list[str]:
@@ -346,15 +357,6 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
 _LOOKED_UP = frozenset({policy.Party.OTHER_TENANT})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """Whose run it is, by the names that people write in policies."""
-
-    agent: str
-    tenant: str  #: its short name
-    principal: str  #: a sign-in name
-
-
 def policy_for(state: s.RunState, agent: agents.Agent) -> policy.Policy:
     """The policy that counts for this run now: the one that its tenant holds for the agent, else the agent's own."""
     return held.in_force(tenant_id=UUID(state.identity.tenant), agent=agent.name, own=agent.policy)
@@ -368,35 +370,8 @@ def policy_if_known(state: s.RunState, agent: agents.Agent | None) -> policy.Pol
 
 def asked_by(rules: policy.Policy, state: s.RunState, plan: s.PlanDocument) -> policy.Requirement:
     """What a policy asks for this plan."""
-    return policy.requirement(policy=rules, steps=judged_steps(plan, _about(state, rules)))
-
-
-def judged_steps(plan: s.PlanDocument, about: About) -> list[policy.Step]:
-    """The plan's steps as policies see them: all but those that only wait."""
-    return [_judged(x, about) for x in plan.steps if x.wait is None or x.wait.children]
-
-
-def _about(state: s.RunState, rules: policy.Policy) -> About:
-    """Whose run it is. The database is asked only where the policy looks at it."""
-    names, known = policy.names_of(rules), state.identity
-    tenants, users = (
-        Tenant.objects.values_list("slug", flat=True),
-        User.objects.values_list("username", flat=True),
-    )
-    return About(
-        agent=known.agent,
-        tenant=tenants.get(pk=known.tenant) if "tenant" in names else "",
-        principal=users.get(pk=known.principal) if "principal" in names else "",
-    )
-
-
-def _judged(step: s.PlanStep, about: About) -> policy.Step:
-    """A step as policies see it, the dearest it may become. One that starts runs counts as what they may spend."""
-    return policy.Step(
-        tool=step.tool or "run", arguments=parse(late.counted(step)), reversible=step.reversible,
-        cost=None if step.cost is None else Decimal(step.cost), agent=about.agent, tenant=about.tenant,
-        principal=about.principal,
-    )  # fmt: skip
+    about = judging.about(state, policy.names_of(rules))
+    return policy.requirement(policy=rules, steps=judging.judged_steps(plan, about))
 
 
 def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:

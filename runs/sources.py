@@ -17,7 +17,14 @@ WITHDRAWN = "withdrawn"
 def terms_of(agent: Agent) -> tuple[Term, ...]:
     """The constraints that a new run of this agent accepts."""
     return tuple(
-        Term(text=c.text, source_kind=c.source_kind, source_ref=c.source_ref, source_version=c.source_version)
+        Term(
+            text=c.text,
+            source_kind=c.source_kind,
+            source_ref=c.source_ref,
+            source_version=c.source_version,
+            name=c.name,
+            predicate=c.predicate,
+        )
         for c in agent.constraints
     )
 

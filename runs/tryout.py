@@ -10,7 +10,7 @@ import msgspec
 from django.db import connection
 
 from approvals import policy
-from runs import planning
+from runs import judging
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Agent
@@ -51,7 +51,7 @@ def tried(agent: Agent, *, today: policy.Policy, then: policy.Policy) -> list[Tr
     return [_tried(*found, today, then) for found in past_plans(agent)]
 
 
-def past_plans(agent: Agent) -> Iterator[tuple[str, s.PlanDocument, planning.About]]:
+def past_plans(agent: Agent) -> Iterator[tuple[str, s.PlanDocument, judging.About]]:
     """The last plans of this agent; one that this build cannot read is left out."""
     with connection.cursor() as cursor:
         cursor.execute(_PLANS, [agent.pk, MOST, MOST])
@@ -63,13 +63,13 @@ def past_plans(agent: Agent) -> Iterator[tuple[str, s.PlanDocument, planning.Abo
             plan = msgspec.json.decode(e.text_of(event.document), type=s.PlanDocument)
         except (e.UnknownEvent, msgspec.MsgspecError):
             continue
-        yield run, plan, planning.About(agent=agent.name, tenant=tenant, principal=principal)
+        yield run, plan, judging.About(agent=agent.name, tenant=tenant, principal=principal)
 
 
 def _tried(
-    run: str, plan: s.PlanDocument, about: planning.About, today: policy.Policy, then: policy.Policy
+    run: str, plan: s.PlanDocument, about: judging.About, today: policy.Policy, then: policy.Policy
 ) -> Tried:
-    steps = planning.judged_steps(plan, about)
+    steps = judging.judged_steps(plan, about)
     return Tried(
         run=run, version=plan.version, today=policy.requirement(policy=today, steps=steps),
         then=policy.requirement(policy=then, steps=steps),

@@ -46,6 +46,21 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     source_kind: str
     source_ref: str
     source_version: str
+    name: str = ""  #: short, where it has one
+    predicate: str = ""  #: CEL over one step of a plan: what must be true of each; empty: plain words only
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """A constraint that a proposal does not keep: by its number, and the first step that breaks it.
+
+    `why`: its predicate has no value there, which counts as not kept.
+    """
+
+    constraint: int
+    text: str
+    name: str = ""
+    step: str = ""
+    why: str = ""
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -278,6 +293,7 @@ class ProposalRefused(Event, frozen=True, kw_only=True):
     """The planner proposed something that `validate` does not allow. Nothing moved."""
 
     problems: tuple[str, ...]
+    broken: tuple[Broken, ...] = ()  #: the constraints that it does not keep
 
 
 class PlanProposed(Event, frozen=True, kw_only=True):

@@ -78,7 +78,10 @@ class MayHave(Part, frozen=True, kw_only=True):
 
 
 class Limit(Part, frozen=True, kw_only=True):
-    """A constraint, and who said so. `became` is what its source says now, where that is something else."""
+    """A constraint, and who said so. `became` is what its source says now, where that is something else.
+
+    Code refuses plans that do not keep `predicate`; where there is none, people alone check it.
+    """
 
     id: str
     text: str
@@ -88,6 +91,9 @@ class Limit(Part, frozen=True, kw_only=True):
     accepted_seq: int
     accepted_at: datetime
     became: str
+    name: str = ""
+    predicate: str = ""
+    checked_by_code: bool = False
 
 
 class Next(Part, frozen=True, kw_only=True):
@@ -299,7 +305,8 @@ def _limits(state: s.RunState) -> Iterator[Limit]:
         yield Limit(
             id=f"C-{x.number}", text=term.text, source_kind=term.source_kind, source_ref=term.source_ref,
             source_version=term.source_version, accepted_seq=x.seq, accepted_at=x.at,
-            became=became.get(f"C-{x.number}", ""),
+            became=became.get(f"C-{x.number}", ""), name=term.name, predicate=term.predicate,
+            checked_by_code=bool(term.predicate),
         )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The cause of a plan that ends because a value did not come, or not within its bounds.
 CAUSE = "late"
+#: As much, because a constraint is not kept with the values that came.
+BROKEN = "constraint_broken"
 _DECIMAL = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,18})?")
 LONGEST = 1000  #: characters of a value that is bound late
 _MISSING = object()

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from approvals.policy import CheckKind, FailedCheck, Quorum
 from approvals.quorums import Met, met
-from runs import planning
+from runs import planning, predicates
 from runs.agents import Agent
 from runs.grants import still_lent
 from runs.machine import state as s
@@ -30,6 +30,7 @@ def checks(
     """The `checks` of parts/checks.html."""
     return [
         *_binding(state, plan, request),
+        *_constraints(state, plan, *reader.judged(state, plan), reader),
         *_policy(state, plan, agent),
         *_asked(*reader.judged(state, plan), agent, reader),
         *_people(state, plan, request, reader),
@@ -72,6 +73,33 @@ def _binding(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) 
         document.constraints_digest == constraints_digest(state),
         hard=_("the constraints changed since; another plan is needed."),
     )
+
+
+def _constraints(
+    state: s.RunState, plan: s.PlanVersion, whole: s.RunState, judged: s.PlanVersion, reader: Reader
+) -> Iterator[Row]:
+    """Each constraint in force: whether the plan keeps its predicate, or that only people can judge it."""
+    broken = {x.constraint: x for x in predicates.broken(whole, judged.plan)}
+    for c in state.constraints:
+        name = " ".join(filter(None, (f"C-{c.number}", c.term.name, f"“{c.term.text}”")))
+        if not c.term.predicate or plan.plan.undo:
+            yield {"name": name, "state": "not_checked", "detail": _unchecked(c), "hard": "", "again": False}
+            continue
+        found = broken.get(c.number)
+        detail = reader.told(words.not_kept(found)) if found else c.term.predicate
+        hard = _("it breaks a constraint; another plan is needed.")
+        yield {**_row(name, found is None, detail, hard), "again": bool(late_steps(plan))}
+
+
+def _unchecked(constraint: s.Constraint) -> str:
+    if constraint.term.predicate:
+        return _("Not checked by code: this plan undoes what was done, and no constraint keeps it from that.")
+    return _("Not checked by code. Only people can tell whether the plan keeps it.")
+
+
+def late_steps(plan: s.PlanVersion) -> list[s.PlanStep]:
+    """The steps whose arguments come later, which are then checked again."""
+    return [step for step in plan.plan.steps if step.late]
 
 
 def _policy(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iterator[Row]:

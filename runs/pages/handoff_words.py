@@ -122,9 +122,11 @@ def _limits(found: h.Handoff) -> Iterator[Line]:
         facts = {
             "id": x.id, "text": words.ended(x.text), "kind": str(words.SOURCES.get(x.source_kind, x.source_kind)),
             "ref": x.source_ref, "version": x.source_version, "at": stamp(x.accepted_at), "seq": str(x.accepted_seq),
+            "checked": _checked(x),
         }  # fmt: skip
         text = _(
-            "%(id)s: %(text)s Source: %(kind)s %(ref)s, version %(version)s; accepted at %(at)s, event %(seq)s."
+            "%(id)s: %(text)s %(checked)s Source: %(kind)s %(ref)s, version %(version)s; "
+            "accepted at %(at)s, event %(seq)s."
         )
         said = text % facts
         if x.became:
@@ -133,6 +135,12 @@ def _limits(found: h.Handoff) -> Iterator[Line]:
                 "became": words.inside(x.became),
             }
         yield Line(text=said)
+
+
+def _checked(x: h.Limit) -> str:
+    if x.checked_by_code:
+        return _("Enforced by code: %(predicate)s.") % {"predicate": x.predicate}
+    return _("Not checked by code.")
 
 
 def _stops(found: h.Handoff) -> Iterator[Line]:

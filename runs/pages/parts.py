@@ -64,6 +64,8 @@ def constraints(state: s.RunState) -> list[Row]:
         {
             "id": f"C-{c.number}",
             "text": c.term.text,
+            "name": c.term.name,
+            "predicate": c.term.predicate,
             "kind": str(words.SOURCES.get(c.term.source_kind, c.term.source_kind)),
             "by": f"{c.term.source_ref} {c.term.source_version}",
             "at": c.at,

@@ -87,7 +87,14 @@ def _failed(event: e.AttemptFailed) -> str:
 
 @_says(e.ProposalRefused)
 def _proposal_refused(event: e.ProposalRefused) -> str:
-    return _("refused what the agent proposed: %(problems)s") % {"problems": "; ".join(event.problems)}
+    facts = {"problems": "; ".join(event.problems), "broken": words.joined([_named(x) for x in event.broken])}
+    if event.broken:
+        return _("refused what the agent proposed, since it breaks %(broken)s: %(problems)s") % facts
+    return _("refused what the agent proposed: %(problems)s") % facts
+
+
+def _named(broken: e.Broken) -> str:
+    return f"C-{broken.constraint}" + (f" “{broken.name}”" if broken.name else "")
 
 
 @_says(e.PlanProposed)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.rights import Right
 from approvals.binding import Change
-from runs.machine.events import Cause, Check, Lent, Reason
+from runs.machine.events import Broken, Cause, Check, Lent, Reason
 from runs.machine.revalidate import REENTRY
 from runs.machine.state import Effect, RequestStatus
 
@@ -151,6 +151,9 @@ _CAUSES: Final[dict[str, Words]] = {
     "policy_asks": gettext_lazy(
         "%(subject)s takes %(now)s approvals with the values that came for it, and the plan had %(was)s. "
         "Nothing was sent."
+    ),
+    "constraint_broken": gettext_lazy(
+        "%(subject)s does not keep %(was)s with the values that came for it: %(now)s Nothing was sent."
     ),
     "changes_asked": gettext_lazy("Changes to plan %(subject)s were asked for."),
     "replan_ordered": gettext_lazy("A person asked for another plan."),
@@ -395,6 +398,14 @@ def effect_title(effect: Effect) -> str:
     if effect.terms.reversible:
         return _("%(effect)s (%(title)s)") % facts
     return _("%(effect)s (%(title)s, cannot be undone)") % facts
+
+
+def not_kept(found: Broken) -> str:
+    """Where a constraint is not kept, and why where that could not be told."""
+    facts = {"step": found.step, "why": found.why}
+    if found.why:
+        return _("It cannot be told, and so counts as broken: %(why)s") % facts
+    return _("Step %(step)s does not keep it.") % facts
 
 
 def joined(items: list[str]) -> str:

@@ -35,9 +35,15 @@ def personally(state: s.RunState, requirement: Requirement) -> Requirement:
 
 def constraints_digest(state: s.RunState) -> str:
     """One digest over the constraints in force."""
-    return digest(
-        "constraints", canonical([[c.number, msgspec.to_builtins(c.term)] for c in state.constraints])
-    )
+    return digest("constraints", canonical([[c.number, _term(c.term)] for c in state.constraints]))
+
+
+def _term(term: e.Term) -> dict[str, str]:
+    """Without name and predicate where it has none, so that the digest of a term from before there were any is the
+    same.
+    """
+    made: dict[str, str] = msgspec.to_builtins(term)
+    return {part: text for part, text in made.items() if text or part not in ("name", "predicate")}
 
 
 def plan_document(plan: s.PlanDocument) -> str:
@@ -85,11 +91,17 @@ def read(state: s.RunState, event: e.ObservationRecorded) -> Events:
     return event, *human("planner_refused", evidence=evidence)
 
 
-def proposal_refused(state: s.RunState, problems: tuple[str, ...]) -> Events:
-    """What the planner proposed is not allowed: it is asked again, a few times, then a person."""
-    if state.failures + 1 >= FAILURES_BEFORE_HUMAN:
-        return human("planner_refused", evidence="; ".join(problems))
-    return (e.ProposalRefused(problems=problems),)
+def proposal_refused(
+    state: s.RunState, problems: tuple[str, ...], broken: tuple[e.Broken, ...] = ()
+) -> Events:
+    """What the planner proposed is not allowed: it is asked again, a few times, then a person. That a constraint kept
+    it from something is recorded each time.
+    """
+    refused = e.ProposalRefused(problems=problems, broken=broken)
+    if state.failures + 1 < FAILURES_BEFORE_HUMAN:
+        return (refused,)
+    stops = human("planner_refused", evidence="; ".join(problems))
+    return (refused, *stops) if broken else stops
 
 
 def requested(

@@ -107,7 +107,7 @@ def not_bound(state: s.RunState, refused: e.Cause) -> Events:
 
 
 def _ended_so(plan: s.PlanVersion) -> bool:
-    return any(x.what == late.CAUSE for x in plan.voided)
+    return any(x.what in (late.CAUSE, late.BROKEN) for x in plan.voided)
 
 
 def key_of(state: s.RunState, step: s.PlanStep) -> str:
