@@ -311,6 +311,8 @@ def _observed(held: Held, what: str, read: facts.Read) -> None:
 
 def _revalidate(held: Held) -> bool:
     """All checks, before an approved or recovered run goes on. What cannot be read now is tried again first."""
+    if decide.projected_anew(held.state):
+        held.decide(lambda state, now: decide.projected_anew(state))
     reads = facts.read_needed(held.state, held.agent, held.clock.now())
     unread = next((r.fresh.failure for r in reads.values() if r.fresh.failure), "")
     if unread and held.state.failures + 1 < decide.FAILURES_BEFORE_HUMAN:
@@ -536,6 +538,9 @@ def _send_refused(held: Held, refused: SendRefused, sending: Sending) -> bool:
             )
         )
         return True
+    if refused.check == "history":
+        # The database was restored under this lease: the next claim notes that, and what is sent is asked about first.
+        raise LeaseLost(held.run.pk)
     return _checks_failed(held, refused)
 
 

@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 from django.conf import settings
+from django.db import connection
 
 from accounts.models import User
 from accounts.rights import Denial
 from approvals.models import Request
 from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
-from runs import artifacts, grants, planning, sources, telling, versions
+from runs import artifacts, grants, planning, rereduction, sources, telling, versions
 from runs.agents import Agent, registered
 from runs.ledger import Guard
 from runs.limits import LONGEST_NAME
@@ -92,6 +93,8 @@ def gather(
     lost, granted = grants.still_lent(state)
     return Facts(
         log_problem=chain_problem_since(run.pk),
+        rows_differ=rereduction.first_difference(state),
+        history=history_of(run.pk),
         schema_version=run.schema_version,
         code=agent.version if agent else "",
         parts=versions.recorded(agent) if agent else {},
@@ -104,6 +107,20 @@ def gather(
         policy_version=planning.policy_for(state, agent).version if agent else "",
         fresh=fresh,
     )
+
+
+_HISTORY = """
+SELECT coalesce((SELECT c.history FROM runs_claim c WHERE c.run_id = %s ORDER BY c.token DESC LIMIT 1), ''),
+    handoff_history()
+"""
+
+
+def history_of(run_id: str) -> tuple[str, str]:
+    """The database's history under the run's latest claim (empty: it had none), and now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HISTORY, [run_id])
+        found: tuple[str, str] = cursor.fetchone()
+    return found
 
 
 def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bool, tuple[Unmet, ...]]:

@@ -12,6 +12,7 @@ from runs.ledger import append
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.projection import PROJECTED
 from runs.machine.transitions import Refused
 from runs.models import Agent, Run
 from runs.outbox import wake_on_commit
@@ -67,6 +68,7 @@ def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run:
         parent=known.run, parent_step=child.step, depth=known.depth + 1, rounds=dict(parent.rounds),
         keys=decide.keys_to_go_on(parent), code=versions.recorded(code), history_lost=parent.history_lost,
         lent=parent.lendings[-1].lent if parent.lendings else None, sensitive=tuple(sorted(code.sensitive)),
+        projected=PROJECTED,
     )  # fmt: skip
 
 

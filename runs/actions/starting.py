@@ -22,6 +22,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical
+from runs.machine.projection import PROJECTED
 from runs.models import Agent, Grant, Run, Submission
 from runs.outbox import wake_on_commit
 
@@ -73,7 +74,7 @@ def start_run(
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
             start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
             budget=None if budget is None else str(budget), code=versions.recorded(registered), lent=lent,
-            sensitive=tuple(sorted(registered.sensitive)),
+            sensitive=tuple(sorted(registered.sensitive)), projected=PROJECTED,
         )  # fmt: skip
         append(None, [event], actor=person_actor(creator), now=now)
         if wake:
@@ -151,6 +152,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         goal_taken=goals.taken(closed),
         lent=closed.lendings[-1].lent if closed.lendings else None, sensitive=closed.identity.sensitive,
         parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,
+        projected=PROJECTED,
         signals=tuple(
             e.SignalKept(id=x.id, name=x.name, payload=e.raw(x.payload), by=x.by, at=x.at) for x in closed.signals
         ),

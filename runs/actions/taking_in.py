@@ -20,6 +20,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.checkpoint import CheckpointRefused
+from runs.machine.projection import PROJECTED
 from runs.models import Agent, Run
 from runs.outbox import wake_on_commit
 
@@ -86,7 +87,11 @@ def _row(one: Verified, agent: Agent, person: User) -> Run:
 def _begin(run: Run, one: Verified, person: User) -> None:
     now = max(database_now(), one.state.at)
     event = e.RunTakenIn(
-        tenant=str(run.tenant_id), principal=str(person.pk), lent=_lent(run, person, now), **one.event
+        tenant=str(run.tenant_id),
+        principal=str(person.pk),
+        lent=_lent(run, person, now),
+        projected=PROJECTED,
+        **one.event,
     )
     state = ledger.append(None, [event], actor=person_actor(person), now=now)
     ledger.place(state)

@@ -18,6 +18,7 @@ from runs.ledger import Guard, append, bind_version
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Run
+from runs.rereduction import rebuild_rows
 
 
 def write(
@@ -41,6 +42,8 @@ def write(
         with transaction.atomic():
             new = append(state, events, actor=actor, now=now, token=token, lease=lease, guard=guard)
             _project_requests(state, new, run)
+            if any(isinstance(x, e.ProjectionRebuilt) for x in events):
+                rebuild_rows(new)
             if new.identity.agent_version != state.identity.agent_version:
                 bind_version(new)
                 run.agent_version = new.identity.agent_version
@@ -53,6 +56,7 @@ def write(
 _TOUCHES_OTHERS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
     e.RunRestarted, e.RunSucceeded, e.RunCancelled, e.PlanCarriedOut, e.ChildStarted, e.VersionMoved, e.GoalRevised,
+    e.ProjectionRebuilt,
 )  # fmt: skip
 
 

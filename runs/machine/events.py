@@ -236,6 +236,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     #: A successor's goal that was written while an earlier run pursued it.
     goal_taken: GoalTaken | None = None
     sensitive: tuple[str, ...] = ()  #: paths in `input`, as its agent named them
+    projected: str = "1.1"  #: as of ProjectionRebuilt
 
 
 class RunTakenIn(Event, frozen=True, kw_only=True):
@@ -253,6 +254,7 @@ class RunTakenIn(Event, frozen=True, kw_only=True):
     digest: str
     checkpoint: Raw
     lent: Lent | None = None
+    projected: str = "1.1"  #: as of ProjectionRebuilt, in the database that it was taken in to
 
 
 class AuthorityLent(Event, frozen=True, kw_only=True):
@@ -440,6 +442,13 @@ class ChecksMade(Event, frozen=True, kw_only=True):
     """A person had all checks made. The report is kept; nothing follows from it."""
 
     checks: tuple[Check, ...]
+
+
+class ProjectionRebuilt(Event, frozen=True, kw_only=True):
+    """The rows beside the log were made by another version of the reducer; they were made anew from the events."""
+
+    was: str  #: versions of the reducer and of the rows, as `projection.PROJECTED`
+    now: str
 
 
 class HistoryChanged(Event, frozen=True, kw_only=True):
@@ -824,6 +833,7 @@ ALL: tuple[type[Event], ...] = (
     RevalidationPassed,
     RevalidationRefused,
     ChecksMade,
+    ProjectionRebuilt,
     HistoryChanged,
     EffectIntended,
     EffectSent,

@@ -73,6 +73,7 @@ class Draft:
     taken_in: s.TakenIn | None
     lendings: tuple[s.Lending, ...]
     checked: s.Revalidation | None
+    projected: str
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -108,7 +109,7 @@ class Draft:
         self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
         self.taken_in = None
-        self.lendings, self.checked = (), None
+        self.lendings, self.checked, self.projected = (), None, ""
 
     def _move(self, move: s.State | Move, recorded: e.Recorded) -> None:
         new = self._new_state(move)
@@ -216,7 +217,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         for n, term in enumerate(event.constraints, 1)
     )
 
-    draft.history_lost = event.history_lost
+    draft.history_lost, draft.projected = event.history_lost, event.projected
     draft.inherited = tuple(replace(x, seq=recorded.seq) for x in event.inherited)
     draft.rounds, draft.keys = dict(event.rounds), dict(event.keys)
     draft.obligations = tuple(
@@ -385,6 +386,11 @@ def _revalidated(draft: Draft, event: Any, recorded: e.Recorded) -> None:
     draft.retry_at, draft.failures = None, 0
     if passed:
         draft.replans = 0
+
+
+@_on(e.ProjectionRebuilt)
+def _rebuilt(draft: Draft, event: e.ProjectionRebuilt, recorded: e.Recorded) -> None:
+    draft.projected = event.now
 
 
 @_on(e.HistoryChanged)

@@ -7,17 +7,23 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import compress, islice
 from operator import is_not
-from typing import Any
+from typing import Any, Final
 
 from runs.machine import expiry
 from runs.machine import state as s
 from runs.machine.canonical import plain
+from runs.machine.evolve import REDUCER_VERSION
 from runs.machine.safety import came
 from runs.machine.waits import Child, Wait, WaitKind
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 LONGEST = 300
+#: Grows when the same state comes to amount to other rows: where a column is added, or made of something else. The rows
+#: of open runs are then made anew at their next revalidation, and are not taken for damaged.
+VERSION: Final = 1
+#: What made the rows: the version of the reducer and that of the rows.
+PROJECTED: Final = f"{REDUCER_VERSION}.{VERSION}"
 
 
 def wake_at(state: s.RunState) -> datetime | None:

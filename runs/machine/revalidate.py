@@ -14,10 +14,12 @@ import msgspec
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.events import Check
+from runs.machine.projection import PROJECTED
 from runs.machine.references import same
+from runs.machine.transitions import ROWS
 
 ORDER = (
-    "log", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
+    "log", "history", "effects", "schema", "code", "cancel", "deadline", "approval", "constraints", "goal", "plan",
     "approvers", "rounds", "authority", "budget", "policy", "resources", "observations", "assumptions",
 )  # fmt: skip
 #: The part of a run's code whose change ends a plan and not the run: it has a check of its own.
@@ -61,6 +63,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Answers from outside the machine. `fresh` is keyed by (tool, canonical arguments)."""
 
     log_problem: str = ""
+    rows_differ: str = ""  #: what of the rows beside the log is not what its events amount to
+    history: tuple[str, str] = ("", "")  #: the database's, under the run's latest lease (empty: none) and now
     schema_version: int = 1
     code: str = ""  #: the agent version that would run it; empty where no worker here has it
     parts: Mapping[str, str] = {}  #: what that version is made of: part -> version or digest
@@ -82,18 +86,22 @@ def report(state: s.RunState, facts: Facts, now: datetime) -> tuple[Check, ...]:
     return tuple(check for name in ORDER for check in made[name])
 
 
+#: What its failure leads to is done at each send: what is sent for the first time is asked about before.
+TOLD = frozenset({"history"})
 #: In direction `undo` these are reported and decide nothing: compensation exists for just those cases.
 REPORTED_IN_UNDO = frozenset({"cancel", "deadline", "constraints", "goal", "observations", "assumptions"})
 
 
 def failed(checks: tuple[Check, ...], *, undoing: bool = False) -> tuple[Check, ...]:
     """Those that did not pass and decide, the deciding one first."""
-    told = REPORTED_IN_UNDO if undoing else frozenset()
+    told = TOLD | REPORTED_IN_UNDO if undoing else TOLD
     return tuple(check for check in checks if not check.passed and check.name not in told)
 
 
 def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
     yield Check(name="log", passed=not facts.log_problem, now=facts.log_problem)
+    yield _rows(state, facts)
+    yield _history(state, facts)
     yield from _effects(state)
     yield Check(name="schema", passed=facts.schema_version == 1, was="1", now=str(facts.schema_version))
     yield from _code(state.identity, facts)
@@ -104,6 +112,20 @@ def _all(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
         yield from _plan(state, state.plan, facts)
     yield from _people(state, facts)
     yield from _outside(state, facts, now)
+
+
+def _rows(state: s.RunState, facts: Facts) -> Check:
+    """The rows beside the log. What another version made of it is not compared: it is made anew first."""
+    if state.projected != PROJECTED:
+        return Check(name="log", passed=True, subject=ROWS, was=state.projected, now=PROJECTED)
+    return Check(name="log", passed=not facts.rows_differ, subject=ROWS, now=facts.rows_differ)
+
+
+def _history(state: s.RunState, facts: Facts) -> Check:
+    """The database is the one that the run was last held on, and was so for all of its life that is here."""
+    was, now = facts.history
+    same = was in ("", now)
+    return Check(name="history", passed=same and not state.history_lost, was=was, now=now)
 
 
 def _effects(state: s.RunState) -> Iterator[Check]:

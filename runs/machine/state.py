@@ -552,6 +552,7 @@ class RunState(Part, frozen=True, kw_only=True):
     taken_in: TakenIn | None = None
     lendings: tuple[Lending, ...] = ()
     checked: Revalidation | None = None
+    projected: str = "1.1"  #: by which versions the rows beside the log were made; see projection.PROJECTED
 
     @property
     def grant(self) -> str:

@@ -31,6 +31,7 @@ def taken_in(draft: Draft, event: e.RunTakenIn, recorded: e.Recorded) -> None:
     draft.taken_in = s.TakenIn(seq=event.seq, head=event.head, digest=event.digest, at=recorded.at)
     # Grants belong to the database that they were made in: here only what was lent here counts.
     draft.lendings, draft.checked = (), None
+    draft.projected = event.projected
     if event.lent:
         draft.lendings = (s.Lending(lent=event.lent, seq=recorded.seq, at=recorded.at),)
     draft.identity = replace(state.identity, tenant=event.tenant, principal=event.principal)

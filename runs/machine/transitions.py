@@ -76,6 +76,7 @@ _check: dict[type[e.Event], State | Move] = {
     e.ObservationRecorded: SAME,
     e.AttemptFailed: SAME,
     e.RevalidationRefused: SAME,
+    e.ProjectionRebuilt: SAME,
     e.ApprovalTakenBack: SAME,
     e.ApprovalRequested: State.WAITING_APPROVAL,
     e.ApprovalVoided: State.WAITING_APPROVAL,
@@ -288,7 +289,15 @@ def _in_undo(decisions: Iterable[Decision], open_effects: bool) -> Iterator[Deci
             yield Decision.END
 
 
+#: The subject of `log_damaged` where the log is whole and the rows beside it are not what it says: they are made anew
+#: from it by a re-reduction, and then the run goes on.
+ROWS: Final = "rows"
+_ROWS_DIFFER: Final = (Decision.RESUME, Decision.CANCEL)
+
+
 def _allowed_by(reason: e.Reason, open_effects: bool, contradicted: bool) -> tuple[Decision, ...]:
+    if (reason.code, reason.subject) == ("log_damaged", ROWS):
+        return _ROWS_DIFFER
     if reason.code != "effect_conflict" or open_effects:
         return REASONS[reason.code]
     return CONTRADICTED if contradicted else HELD_ELSEWHERE

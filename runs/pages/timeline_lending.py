@@ -42,7 +42,13 @@ def _made(event: e.ChecksMade) -> str:
     return _("%(made)s Not so any more: %(failed)s. Nothing was moved.") % facts
 
 
+def _rebuilt(event: e.ProjectionRebuilt) -> str:
+    facts = {"was": event.was, "now": event.now}
+    return _("made the rows beside the log anew: version %(was)s had made them, this is %(now)s.") % facts
+
+
 LENDING: dict[type[e.Event], Callable[[Any], str]] = {
     e.AuthorityLent: _lent,
     e.ChecksMade: _made,
+    e.ProjectionRebuilt: _rebuilt,
 }

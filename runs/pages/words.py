@@ -16,6 +16,7 @@ from approvals.binding import Change
 from runs.machine.events import Broken, Cause, Check, Lent, Reason
 from runs.machine.revalidate import REENTRY
 from runs.machine.state import Effect, RequestStatus
+from runs.machine.transitions import ROWS
 
 Words = str | Promise
 NBSP: Final = "\u00a0"
@@ -117,6 +118,7 @@ NOT_SAFE: Final[dict[str, Words]] = {
 #: The checks of a revalidation, by name.
 CHECKS: Final[dict[str, Words]] = {
     "log": gettext_lazy("the stored log is whole"),
+    "history": gettext_lazy("the database is the one that the run was last held on"),
     "effects": gettext_lazy("nothing is in flight or unknown"),
     "schema": gettext_lazy("the stored form can be read"),
     "code": gettext_lazy("the code is the one that the run is bound to"),
@@ -292,6 +294,8 @@ def times_in(text: str) -> str:
 
 def reason(found: Reason) -> str:
     """Why a run needs a person, as a clause without its evidence."""
+    if (found.code, found.subject) == ("log_damaged", ROWS):
+        return _("the rows beside the stored log are not what its events amount to")
     words = REASONS.get(found.code)
     if not found.subject:
         words = _BARE.get(found.code, words)
@@ -388,6 +392,8 @@ def check(made: Check) -> str:
     if made.name == "authority" and made.subject == REENTRY:
         facts = {"was": grant_name(made.was), "now": grant_name(made.now)}
         return _("a person approved the plan since grant %(now)s took the place of %(was)s") % facts
+    if (made.name, made.subject) == ("log", ROWS):
+        return _("the rows beside the stored log are what its events amount to")
     words = str(CHECKS.get(made.name, made.name))
     return f"{words} ({made.subject})" if made.subject else words
 

@@ -133,6 +133,7 @@ _ALL: tuple[e.Event, ...] = (
     e.AttestationAccepted(effect=1, happened=True, reference="bank slip 7"),
     e.ChecksMade(checks=CHECKS),
     e.AuthorityLent(lent=_lent, was="g", note="as agreed", budget="20.00"),
+    e.ProjectionRebuilt(was="1.1", now="1.2"),
     e.HistoryChanged(was="7/1/0", now="7/2/0"),
     e.RunRestarted(successor="run_C", note="the constraint is gone"),
     e.RunCancelled(obligations=(1, 2)),

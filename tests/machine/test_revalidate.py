@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import ORDER, Fresh, Person, failed, report
 from tests.machine.lives import (
     ANNA,
@@ -57,6 +59,7 @@ def test_where_all_holds_it_passes_and_says_what_was_checked() -> None:
 
 TO_HUMAN: dict[str, tuple[dict[str, Any], str]] = {
     "log": ({"log_problem": "event 3 is not as it was stored"}, "log_damaged"),
+    "rows": ({"rows_differ": "effects 1: status is 'confirmed', the log says 'unknown'"}, "log_damaged"),
     "schema": ({"schema_version": 2}, "schema_incompatible"),
     "code": ({"code": "2"}, "version_unavailable"),
     "no code": ({"code": ""}, "version_unavailable"),
@@ -196,6 +199,33 @@ def test_a_plan_whose_bytes_are_not_the_approved_ones_is_never_executed() -> Non
         bent, facts(approvers=(ANNA,)), requirement=requirement(1), request="again", now=T0
     )
     assert _reasons(list(events)) == ["log_damaged"]
+
+
+def test_rows_that_another_version_made_are_no_damage_and_made_anew_as_an_event() -> None:
+    life = approved()
+    assert decide.projected_anew(life.state) == ()
+    older = replace(life.state, projected="0.9")
+
+    (made,) = decide.projected_anew(older)
+    checks = report(older, facts(approvers=(ANNA,), rows_differ="effects 1: ..."), T0)
+
+    assert made == e.ProjectionRebuilt(was="0.9", now=PROJECTED)
+    assert [c.passed for c in checks if c.name == "log"] == [True, True]
+    assert life.take(made).state.projected == PROJECTED
+
+
+def test_another_history_is_reported_and_decides_nothing_since_each_send_asks_first() -> None:
+    life = approved()
+    for state, history in (
+        (life.state, ("7/1/0", "7/2/0")), (replace(life.state, history_lost=True), ("7/2/0", "7/2/0")),
+    ):  # fmt: skip
+        checks = report(state, facts(approvers=(ANNA,), history=history), T0)
+        (told,) = [c for c in checks if c.name == "history"]
+        assert (told.passed, told.was, told.now) == (False, *history)
+        assert failed(checks) == ()
+    for history in (("", "7/2/0"), ("7/2/0", "7/2/0")):
+        checks = report(life.state, facts(approvers=(ANNA,), history=history), T0)
+        assert all(c.passed for c in checks)
 
 
 def test_all_reasons_are_kept_and_the_first_in_the_order_leads() -> None:

@@ -52,7 +52,7 @@ from runs.machine.decide.plans import (
     rounds_of,
     taken_back,
 )
-from runs.machine.decide.revalidation import causes, revalidated
+from runs.machine.decide.revalidation import causes, projected_anew, revalidated
 from runs.machine.decide.sends import dispatched, found_open, key_of, next_send, resend_unknown
 from runs.machine.decide.undoing import (
     begin_cancel,
@@ -135,6 +135,7 @@ __all__ = [
     "personally",
     "plan_document",
     "policy_changed",
+    "projected_anew",
     "proposal_refused",
     "proposed",
     "read",

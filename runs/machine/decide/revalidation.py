@@ -11,6 +11,7 @@ from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
 from runs.machine.decide.lending import lent_anew
 from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
+from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import REENTRY, Facts, failed, report
 
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
@@ -24,6 +25,13 @@ _REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions
 _ENDS_APPROVAL = frozenset({"approvers", "rounds"})
 #: The causes of a void plan: an approver who was lost is named too, where both came together.
 _VOIDS_PLAN = _REPLAN | {"approvers"}
+
+
+def projected_anew(state: s.RunState) -> Events:
+    """The rows beside the log are made anew where another version of the reducer made them; nothing else moves."""
+    if state.projected == PROJECTED:
+        return ()
+    return (e.ProjectionRebuilt(was=state.projected, now=PROJECTED),)
 
 
 def revalidated(

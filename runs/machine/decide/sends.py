@@ -218,14 +218,29 @@ def refusal_code(state: s.RunState) -> str:
 def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: datetime) -> Events:
     """An unknown effect that cannot be asked about but whose key is honoured: sent again under it, or a person."""
     effect = state.effects[number]
-    if state.outdated:
-        why = f"the goal was revised to v{state.goal.version}: it is not sent again for the one before"
+    if why := _not_again(state, now):
         return human("effect_unknown", subject=f"E-{number}", evidence=why)
     tired = len(effect.sends) >= SENDS_AT_LEAST and now >= safety.patience_ends(effect)
     if effect.terms.blind or tired or not safety.may_resend(effect, now):
         why = effect.unknown_detail or "no receipt came"
         return human("effect_unknown", subject=f"E-{number}", evidence=why)
     return (e.EffectSent(effect=number, sender=sender, grant=state.grant),)
+
+
+def _not_again(state: s.RunState, now: datetime) -> str:
+    """What keeps an effect from being sent again that nothing would be sent for the first time under either."""
+    if state.outdated:
+        return f"the goal was revised to v{state.goal.version}: it is not sent again for the one before"
+    if state.undoing:
+        return ""
+    if state.cancel_requested:
+        return "the end of the run was asked for: it is not sent again"
+    deadline = state.identity.deadline
+    return (
+        f"the deadline {deadline.isoformat()} has passed: it is not sent again"
+        if deadline and now > deadline
+        else ""
+    )
 
 
 def dispatched(state: s.RunState, number: int) -> Events:
