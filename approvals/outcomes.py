@@ -8,6 +8,7 @@ ApprovalError
     StaleError                   409: not what is decided about any more; shows from what to what
     ConflictError                409: it was decided the other way; shows who, when and what
     ExpiredError                 409: nothing was approved; ask anew
+    GroundMissingError           409: what an approval would rest on is not there now
     NotOpenError                 409: nothing here to decide, take back, void or use
     ValuesUnopenedError          422: over-long values that this person has not looked at whole
     ReasonMissingError           422: all but an approval needs words, ten characters at least
@@ -184,6 +185,24 @@ class ExpiredError(DecisionRefusedError):
     @property
     def facts(self) -> Mapping[str, str | None]:
         return {"at": self.at.isoformat()}
+
+
+class GroundMissingError(DecisionRefusedError):
+    """Nobody can approve now: `what` of that which an approval would rest on is not there. `why` says so to a person."""
+
+    code = "ground_missing"
+
+    def __init__(self, *, what: str, why: str) -> None:
+        super().__init__(what)
+        self.what, self.why = what, why
+
+    @property
+    def sentence(self) -> str:
+        return _("Nothing was approved: %(why)s") % {"why": self.why}
+
+    @property
+    def facts(self) -> Mapping[str, str | None]:
+        return {"what": self.what}
 
 
 class NotOpenError(DecisionRefusedError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from approvals.binding import Change, binding_changes
 from approvals.models import Request, RequestState
 from runs import planning
@@ -50,10 +52,20 @@ def _moved(request: Request, known: s.Request) -> tuple[Change, ...]:
     return tuple(Change(what=what, before=a, after=b) for what, (a, b) in pairs.items() if a != b)
 
 
+def never_read(state: s.RunState) -> tuple[s.PlanRest, ...]:
+    """What the plan rests on and the run has no observation of."""
+    rests = _rests(state.plan) if state.plan else ()
+    return tuple(r for r in rests if (r.tool, r.arguments) not in state.observations)
+
+
+def _rests(plan: s.PlanVersion) -> Iterable[s.PlanRest]:
+    return {(r.tool, r.arguments): r for step in plan.plan.steps for r in step.rests_on}.values()
+
+
 def _observed(state: s.RunState, plan: s.PlanVersion) -> tuple[Change, ...]:
     """Resources that the run has seen at another version since the plan was made."""
     found = []
-    for rest in {(r.tool, r.arguments): r for step in plan.plan.steps for r in step.rests_on}.values():
+    for rest in _rests(plan):
         seen = state.observations.get((rest.tool, rest.arguments))
         bound = state.produced.get(rest.resource, rest.version)
         if seen and seen.version != bound:

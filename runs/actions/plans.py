@@ -17,13 +17,14 @@ from approvals.models import Request, Verdict
 from approvals.outcomes import (
     AlreadyRecorded,
     CheckFailedError,
+    GroundMissingError,
     NotAllowedError,
     NotNeeded,
     Outcome,
     StaleError,
 )
 from approvals.policy import CheckKind
-from runs import access, agents, binding, planning
+from runs import access, agents, binding, grants, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
 from runs.actions.opening import refuse_unopened
 from runs.actions.writing import subject_of, write
@@ -96,6 +97,7 @@ def decide_plan(
         if not isinstance(outcome, AlreadyRecorded | NotNeeded):
             if verdict is Verdict.APPROVE:
                 refuse_unopened(run, state, person)
+                _refuse_groundless(state)
             if verdict is Verdict.APPROVE and _cannot_be_undone(state):
                 require_recent(signed_in_at=signed_in_at, now=now)
             known = _overridden(state, run, verdict, overrides, reason)
@@ -110,6 +112,16 @@ def _cannot_see(person: User, run: Run, state: s.RunState) -> Denial | None:
     if state.plan is None or not hides(state.plan.plan):
         return None
     return why_not(person, Right.SEE_VALUES, run)
+
+
+def _refuse_groundless(state: s.RunState) -> None:
+    """Raise GroundMissingError where the run's authority is over, or what the plan rests on was never read."""
+    if why := grants.still_lent(state)[0]:
+        over = _("what the run acts on is over. It has to be lent anew, and then people are asked again.")
+        raise GroundMissingError(what=f"authority: {why}", why=over)
+    if unread := binding.never_read(state):
+        text = _("%(resource)s, on which the plan rests, was never read.") % {"resource": unread[0].resource}
+        raise GroundMissingError(what=f"observations: {unread[0].resource}", why=text)
 
 
 def _cannot_be_undone(state: s.RunState) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
-from approvals.models import Attempt
-from runs import recovery
+from approvals.models import Attempt, Verdict
+from runs import actions, grants, recovery
+from runs.binding import never_read
+from runs.ledger import load
 from runs.machine import events as e
-from runs.machine.state import State
+from runs.machine.state import RequestStatus, State
 from runs.models import Event, Grant, Run
 from tests.outside import World
 from tests.pages.conftest import SignIn
@@ -88,6 +91,46 @@ def test_ending_a_grant_shows_what_it_stops_and_is_refused_where_that_changed(
     assert "Operator ended it" in over.part("ended").text
     log = read(client.get("/audit/")).text
     assert "ended a grant" in log and "tried: End a grant" in log
+
+
+def test_an_approval_that_is_sent_while_the_grant_is_over_is_refused_by_the_action(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    """The page was opened before; also who sends the form past the page is refused, and may still reject."""
+    run, client = house.waiting(), sign_in(house.approver)
+    address = f"/runs/{run.pk}/plan/1/review/"
+    page = read(client.get(address))
+    sent = {
+        **form_of(page, testid="decision-form").sends(), "decision": "approve", "reason": "as was agreed",
+        "phrase": "250.00 2000",
+    }  # fmt: skip
+    end_grant(house, run)
+
+    answer = client.post(address, sent)
+
+    assert answer.status_code == 409
+    said = read(answer)
+    assert "what the run acts on is over. It has to be lent anew" in said.part("conflict").text
+    assert said.one("textarea", name="reason").text == "as was agreed"
+    attempt = Attempt.objects.get(refusal="ground_missing")
+    assert attempt.detail == {"what": "authority: ended"}
+    assert assert_replays(run).requests[-1].decisions == ()
+    house.decide(run, house.approver, Verdict.REJECT, "no authority is left")
+    assert load(run.pk).requests[-1].status is RequestStatus.REJECTED
+
+
+def test_a_plan_that_rests_on_what_was_never_read_cannot_be_approved(house: House, world: World) -> None:
+    state = load(house.waiting().pk)
+    assert never_read(state) == ()
+    assert [r.resource for r in never_read(replace(state, observations={}))] == ["order:2000"]
+
+
+def end_grant(house: House, run: Run) -> None:
+    grant = Grant.objects.get(runs=run)
+    actions.end_grant(
+        person=house.operator, grant=grant.pk, why="not needed", impact=grants.impact_of(grant).digest,
+        submission=uuid4(),
+    )  # fmt: skip
 
 
 def test_others_grants_are_listed_for_those_who_operate_the_agent(
