@@ -188,7 +188,7 @@ class ExpiredError(DecisionRefusedError):
 
 
 class GroundMissingError(DecisionRefusedError):
-    """Nobody can approve now: `what` of that which an approval would rest on is not there. `why` says so to a person."""
+    """Nobody can approve now: `what`, on which an approval would rest, is not there. `why` says so to a person."""
 
     code = "ground_missing"
 

@@ -22,7 +22,7 @@ from runs.machine.events import Reason, decode
 from runs.machine.expiry import announced_from
 from runs.machine.hidden import Hidden
 from runs.machine.safety import Action, SafeAction, right_to
-from runs.machine.transitions import REASONS
+from runs.machine.transitions import Decision, allowed_decisions
 from runs.models import CLOSED, Effect, Event, Run
 from runs.outdated import Outdated, outdated
 from runs.pages import next_action, words
@@ -87,8 +87,9 @@ def _row(run: Run, known: Known) -> Row:
     }
     if action:
         watching = _watching(run, action, known)
-        url = None if watching else next_action.address(run.pk, action)
-        row |= {"next": {"label": next_action.label(action), "url": url}, "watching": watching}
+        taken = next_action.as_taken(action, _rights(run, known)) or action
+        url = None if watching else next_action.address(run.pk, taken)
+        row |= {"next": {"label": next_action.label(taken), "url": url}, "watching": watching}
     return row
 
 
@@ -107,7 +108,9 @@ def _action(run: Run, known: Known) -> SafeAction | None:
         effect = known.disputed[run.pk][0]
         return SafeAction(action=Action.FIND, right="reconcile_effects", rule="NSA-11", effect=effect)
     if run.state == "needs_human":
-        return SafeAction(action=Action.DECIDE, right=_decides(run), rule="NSA-8")
+        decisions = _decisions(run, known)
+        right = right_to(decisions[0]) if decisions else "operate_runs"
+        return SafeAction(action=Action.DECIDE, right=right, rule="NSA-8", decisions=decisions)
     if run.pk in known.outdated:
         return None
     if run.state == "waiting_approval" and run.expires_at is not None:  # type: ignore[attr-defined]
@@ -117,16 +120,20 @@ def _action(run: Run, known: Known) -> SafeAction | None:
     return None
 
 
-def _decides(run: Run) -> str:
-    """The right to the first decision that the run's reasons allow."""
-    known = [REASONS[code] for code in REASONS if code in run.reasons]
-    return right_to(known[0][0]) if known else "operate_runs"
+def _decisions(run: Run, known: Known) -> tuple[Decision, ...]:
+    """What the run's reasons allow, as far as its rows tell; its page says exactly that."""
+    reasons = tuple(known.reasons.get(run.pk, ()))
+    return allowed_decisions(reasons, open_effects=False, undoing=run.direction == "undo")
+
+
+def _rights(run: Run, known: Known) -> frozenset[Right]:
+    return frozenset(right for right, runs in known.mine.items() if run.pk in runs)
 
 
 def _watching(run: Run, action: SafeAction, known: Known) -> str:
     """Why this person cannot take the action; empty where they can."""
     right = Right(action.right or Right.VIEW_RUNS)
-    if run.pk not in known.mine[right]:
+    if next_action.as_taken(action, _rights(run, known)) is None:
         return Denial(kind=DenialKind.RIGHT_MISSING, person=known.person, right=right).sentence
     if action.action is Action.REVIEW and run.pk in known.excluded:
         return _("You have a part in this plan, so somebody else must decide.")

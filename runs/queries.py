@@ -107,7 +107,8 @@ def actionable(person: User) -> Q:
     """The runs whose next step this person may take, by rights read in the same query."""
     finds, operates = permits(person, Right.RECONCILE_EFFECTS), permits(person, Right.OPERATE_RUNS)
     settles = Q(soft_doubt=True) & finds
-    decides = operates | permits(person, Right.RESTART_RUNS)
+    decides = operates | permits(person, Right.RESTART_RUNS) | permits(person, Right.CANCEL_RUNS)
+    decides |= Q(reasons__overlap=["authority_lost", "budget_exhausted"]) & permits(person, Right.START_RUNS)
     stopped = Q(state="needs_human", soft_doubt=False) & decides
     renews = Q(state="waiting_approval", expires_at__isnull=True) & operates
     owes = Q(owes=True) & operates

@@ -289,6 +289,8 @@ def right_to(decision: Decision) -> str:
             return "reconcile_effects"
         case Decision.ATTEST:
             return "attest_effects"
+        case Decision.LEND:
+            return "start_runs"
         case _:
             return "operate_runs"
 

@@ -295,7 +295,15 @@ ROWS: Final = "rows"
 _ROWS_DIFFER: Final = (Decision.RESUME, Decision.CANCEL)
 
 
+#: The evidence of `authority_lost` where what is missing is not what was lent but somebody who may approve: what comes
+#: first then is to try again, once somebody may.
+NO_APPROVER: Final = "nobody may approve it"
+_WITHOUT_APPROVER: Final = (Decision.RESUME, Decision.LEND, Decision.RESTART, Decision.CANCEL)
+
+
 def _allowed_by(reason: e.Reason, open_effects: bool, contradicted: bool) -> tuple[Decision, ...]:
+    if (reason.code, reason.evidence) == ("authority_lost", NO_APPROVER):
+        return _WITHOUT_APPROVER
     if (reason.code, reason.subject) == ("log_damaged", ROWS):
         return _ROWS_DIFFER
     if reason.code != "effect_conflict" or open_effects:

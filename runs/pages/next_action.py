@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec.structs import replace
 
 from accounts.rights import Right
 from approvals.binding import condition_changes
 from runs.machine import state as s
 from runs.machine.events import CancelRequested
-from runs.machine.safety import Action, SafeAction, next_safe_action
-from runs.machine.transitions import allows, first_reason
+from runs.machine.safety import Action, SafeAction, next_safe_action, right_to
+from runs.machine.transitions import ROWS, Decision, allows, first_reason
 from runs.machine.waits import WaitKind
 from runs.pages import ending, words
 
@@ -34,8 +35,8 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
         "ending": ending.would_wait(state),
         "decided": _("Decided by rule %(rule)s from version %(seq)d, not by the agent.") % facts,
     }
-    if action.right is not None and Right(action.right) in mine:
-        found |= {"url": address(state.identity.run, action), "label": label(action)}
+    if taken := as_taken(action, mine):
+        found |= {"url": address(state.identity.run, taken), "label": label(taken)}
     if (name := awaited(state)) and Right.OPERATE_RUNS in mine:
         found |= {
             "url": answer_address(state.identity.run),
@@ -47,6 +48,18 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
     if Right.CANCEL_RUNS in mine and allows(state.state, CancelRequested) and not state.cancel_requested:
         found["other_url"] = reverse("run-stop", args=[state.identity.run])
     return found
+
+
+def as_taken(action: SafeAction, mine: Collection[Right]) -> SafeAction | None:
+    """The action as somebody with these rights may take it: of several decisions those that they may. None: they may
+    not.
+    """
+    if action.right is None:
+        return None
+    if not action.decisions or action.action is not Action.DECIDE:
+        return action if Right(action.right) in mine else None
+    left = tuple(d for d in action.decisions if Right(right_to(d)) in mine)
+    return replace(action, decisions=left) if left else None
 
 
 def without_review(found: dict[str, Any], why: str) -> dict[str, Any]:
@@ -85,6 +98,10 @@ def label(action: SafeAction) -> str:
             return _("Ask for approval of plan v%(plan)d again") % facts
         case Action.FIND:
             return _("Settle the evidence against %(effect)s") % facts
+        case Action.DECIDE if action.decisions[:1] == (Decision.LEND,):
+            return str(words.DECISIONS[Decision.LEND.value][0])
+        case Action.DECIDE if action.decisions == (Decision.CANCEL,):
+            return str(words.DECISIONS[Decision.CANCEL.value][0])
         case Action.DECIDE:
             return _("Decide how it goes on")
         case _:
@@ -102,6 +119,10 @@ def address(run: str, action: SafeAction) -> str:
             return reverse("run-renew", args=[run])
         case Action.FIND:
             return reverse("effect-finding", args=[run, action.effect])
+        case Action.DECIDE if action.decisions[:1] == (Decision.LEND,):
+            return reverse("run-lend", args=[run])
+        case Action.DECIDE if action.decisions == (Decision.CANCEL,):
+            return reverse("run-stop", args=[run])
         case Action.DECIDE:
             return reverse("run-decide", args=[run])
         case _:
@@ -262,10 +283,29 @@ def why_not_open(state: s.RunState) -> str:
 
 
 def _decide(state: s.RunState, action: SafeAction) -> Sentences:
-    names = [str(words.DECISIONS[d.value][0]) for d in action.decisions]
-    do = _("Decide how the run goes on: %(decisions)s.") % {"decisions": words.joined(names)}
     why = " ".join(words.reason_with_evidence(r) for r in state.reasons)
-    return do, why, _("The run is being ended, and does not go on towards its goal.") if state.undoing else ""
+    ends = _("The run is being ended, and does not go on towards its goal.") if state.undoing else ""
+    return _decide_what(action.decisions), why, " ".join(filter(None, (_made_anew_first(state), ends)))
+
+
+def _decide_what(decisions: tuple[Decision, ...]) -> str:
+    first, *others = [str(words.DECISIONS[d.value][0]) for d in decisions] or [""]
+    facts = {"first": first, "decisions": words.joined([first, *others]), "others": words.joined(others)}
+    if decisions[:1] != (Decision.LEND,):
+        return _("Decide how the run goes on: %(decisions)s.") % facts
+    if not others:
+        return _("%(first)s: then a person approves the rest of the plan again.") % facts
+    return (
+        _("%(first)s: then a person approves the rest of the plan again. Or decide otherwise: %(others)s.")
+        % facts
+    )
+
+
+def _made_anew_first(state: s.RunState) -> str:
+    """What comes before going on where the rows beside the log are damaged; the log itself is whole."""
+    if not any((r.code, r.subject) == ("log_damaged", ROWS) for r in state.reasons):
+        return ""
+    return _("First have the rows made anew from the log, on the page that compares both.")
 
 
 def _find(state: s.RunState, action: SafeAction) -> Sentences:

@@ -18,8 +18,8 @@ from runs.machine import state as s
 from runs.machine.decide import cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.hidden import hides
-from runs.machine.safety import Action, next_safe_action
-from runs.machine.transitions import Decision, allows
+from runs.machine.safety import Action, next_safe_action, right_to
+from runs.machine.transitions import ROWS, Decision, allows
 from runs.pages import ending, next_action, requests, words
 
 _RUN = re.compile(r"run_[0-9A-Z]+")
@@ -58,17 +58,11 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _approve(state, person, holders)
     if requests.mine(state, person):
         yield _take_back(state)
-    if action.action in (Action.RENEW, Action.DECIDE):
+    if action.action is Action.RENEW:
         url = next_action.address(run, action)
-        yield _line(
-            next_action.label(action), url, Right(action.right or Right.OPERATE_RUNS), person, holders
-        )
-    if action.action is Action.DECIDE and Decision.LEND in action.decisions:
-        name = str(words.DECISIONS[Decision.LEND][0])
-        yield _line(name, reverse("run-lend", args=[run]), Right.START_RUNS, person, holders)
-    if action.action is Action.DECIDE and Decision.RESTART in action.decisions[1:]:
-        name = str(words.DECISIONS[Decision.RESTART][0])
-        yield _line(name, next_action.address(run, action), Right.RESTART_RUNS, person, holders)
+        yield _line(next_action.label(action), url, Right.OPERATE_RUNS, person, holders)
+    if action.action is Action.DECIDE:
+        yield from _decisions(state, action.decisions, person, holders)
     if name := next_action.awaited(state):
         label = _("Give the answer “%(name)s”") % {"name": name}
         yield _line(label, next_action.answer_address(run), Right.OPERATE_RUNS, person, holders)
@@ -83,6 +77,25 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         )
     if ending.owes(state):
         yield from (_settle(o, person, holders) for o in state.open_obligations)
+
+
+def _decisions(
+    state: s.RunState, decisions: Sequence[Decision], person: User, holders: Holders
+) -> Iterator[dict[str, Any]]:
+    """A line for each page on which one of the decisions is taken, the first one's first; cancelling has its own."""
+    run = state.identity.run
+    if any((r.code, r.subject) == ("log_damaged", ROWS) for r in state.reasons):
+        url = reverse("run-rereduce", args=[run])
+        yield _line(_("Make the rows anew from the log"), url, Right.REREDUCE_RUNS, person, holders)
+    seen = {Decision.CANCEL}
+    for decision in decisions:
+        alone = decision in (Decision.LEND, Decision.RESTART)
+        if decision in seen:
+            continue
+        seen |= {decision} if alone else {d for d in decisions if d not in (Decision.LEND, Decision.RESTART)}
+        name = str(words.DECISIONS[decision.value][0]) if alone else _("Decide how it goes on")
+        url = reverse("run-lend" if decision is Decision.LEND else "run-decide", args=[run])
+        yield _line(name, url, Right(right_to(decision)), person, holders)
 
 
 def _settle(owed: s.Obligation, person: User, holders: Holders) -> dict[str, Any]:

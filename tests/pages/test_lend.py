@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from accounts.rights import Right, grant_right
 from runs import actions, grants
+from runs.clock import database_now
 from runs.machine.state import State
 from runs.models import Grant, Run
 from tests.outside import World
@@ -50,6 +52,33 @@ def test_lending_anew_names_what_is_lent_and_leads_to_an_approval(
     assert state.lendings[-1].lent.budget == "500.00"
     house.decide(run, house.approver)
     assert advance(run).state is State.SUCCEEDED
+
+
+def test_lending_anew_is_the_next_safe_action_itself_for_whoever_may(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    """Others who may decide are led to the other decisions, on the run's page and in the inbox."""
+    run = stopped(house)
+    may = {
+        "operator": (f"/runs/{run.pk}/lend/", "Lend anew"),
+        "second": (f"/runs/{run.pk}/decide/", "Decide how it goes on"),
+        "approver": (f"/runs/{run.pk}/stop/", "Cancel the run"),
+    }
+    now = database_now()
+    grant_right(to=house.second, right=Right.OPERATE_RUNS, obj=house.agent, actor=None, now=now)
+    grant_right(to=house.approver, right=Right.CANCEL_RUNS, obj=house.agent, actor=None, now=now)
+    for name, (address, label) in may.items():
+        client = sign_in(getattr(house, name))
+        page = read(client.get(f"/runs/{run.pk}/"))
+        said = page.part("next-safe-action")
+        assert (
+            "Lend anew: then a person approves the rest of the plan again. Or decide otherwise: " in said.text
+        )
+        assert (address, label) in [(a.attrs["href"], a.text) for a in said.all("a")], name
+        row = read(client.get("/inbox/?act=1")).one("main")
+        assert (address, label) in [(a.attrs["href"], a.text) for a in row.all("a")], name
+    who = read(sign_in(house.viewer).get(f"/runs/{run.pk}/")).part("who-may-act").text
+    assert "Lend anew" in who and "Operator" in who
 
 
 def test_who_may_not_start_runs_may_not_lend(house: House, world: World, sign_in: SignIn) -> None:

@@ -13,6 +13,7 @@ from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
 from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import REENTRY, Facts, failed, report
+from runs.machine.transitions import NO_APPROVER
 
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
 _HUMAN_REASONS = {
@@ -80,7 +81,7 @@ def _reentered(state: s.RunState, requirement: Requirement | None, request: str,
     """Authority was lent anew: a person approves the same plan again, although what was approved is as it was."""
     assert state.plan is not None
     if requirement is None:
-        return human("authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it")
+        return human("authority_lost", subject=f"v{state.plan.version}", evidence=NO_APPROVER)
     asked = ask_anew(state, requirement=requirement, request=request, now=now)
     if state.request is None or state.request.status not in s.OPEN_REQUEST:
         return asked
@@ -126,9 +127,7 @@ def _approval_lost(
         causes=causes(who, _ENDS_APPROVAL),
     )
     if requirement is None or not facts.others_may_approve:
-        return voided, *human(
-            "authority_lost", subject=f"v{state.plan.version}", evidence="nobody may approve it"
-        )
+        return voided, *human("authority_lost", subject=f"v{state.plan.version}", evidence=NO_APPROVER)
     return voided, *ask_anew(state, requirement=requirement, request=request, now=now)
 
 
