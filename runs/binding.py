@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from approvals.binding import Change, binding_changes
 from approvals.models import Request, RequestState
-from runs import planning
+from runs import planning, sources
 from runs.agents import Agent
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest, parse
+from runs.machine.constraints import Became
 
 
 def changed(state: s.RunState, request: Request, agent: Agent | None) -> tuple[Change, ...]:
@@ -23,7 +24,22 @@ def changed(state: s.RunState, request: Request, agent: Agent | None) -> tuple[C
     now = digest("plan", state.plan.document)
     conditions = _conditions(state, state.plan, known, now, agent)
     found = binding_changes(request=request, digest=now, conditions=conditions)
-    return (*found, *_moved(request, known), *_observed(state, state.plan))
+    return (*found, *_constrained(state, agent), *_moved(request, known), *_observed(state, state.plan))
+
+
+def _constrained(state: s.RunState, agent: Agent | None) -> tuple[Change, ...]:
+    """Constraints that their source states otherwise by now, or not at all, whether or not the run was told yet. A plan
+    that undoes rests on none.
+    """
+    if state.undoing:
+        return ()
+    now = sources.standing(agent, state)
+    found = [(c, now[c.number]) for c in state.constraints if c.number in now]
+    return tuple(
+        Change(what=f"constraints.C-{c.number}", before=c.term.text, after=x.term.text if x.term else None)
+        for c, x in found
+        if x.became in (Became.WITHDRAWN, Became.AMENDED)
+    )
 
 
 def _conditions(

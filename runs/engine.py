@@ -27,6 +27,7 @@ from runs import (
     late_values,
     planning,
     recovery,
+    sources,
     summaries,
     telling,
     undoing,
@@ -80,8 +81,8 @@ def _move(held: Held) -> bool:
     if state.cancel_requested and decide.begin_cancel(state):
         held.decide(lambda state, now: decide.begin_cancel(state))
         return True
-    if decide.leave_goal(state):
-        held.decide(lambda state, now: decide.leave_goal(state))
+    if decide.leave_outdated(state):
+        held.decide(lambda state, now: decide.leave_outdated(state))
         return True
     if state.retry_at and state.retry_at > held.clock.now():
         return False
@@ -179,6 +180,10 @@ def _plan(held: Held) -> bool:
     if decide.other_parts(held.state, parts):
         held.decide(lambda state, now: decide.other_parts(state, parts))
         return False
+    now_stated = sources.standing(held.agent, held.state)
+    if decide.marked(held.state, now_stated):
+        held.decide(lambda state, now: decide.marked(state, now_stated))
+        return False
     view = _context(held)
     if view is None:
         return True
@@ -261,6 +266,8 @@ def _take(held: Held, proposal: object) -> bool:
 
 
 def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -> Sequence[e.Event]:
+    if stopped := decide.stopped(state):
+        return stopped
     try:
         document = planning.document(state, held.agent, plan, now)
     except planning.ProposalInvalid as error:

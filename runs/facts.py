@@ -27,6 +27,7 @@ from runs.machine.canonical import canonical, parse, plain
 from runs.machine.events import ArtifactKept, ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, Unmet, needed_rests
 from runs.models import Run
+from runs.sources import held
 from runs.tools import ReadingTool, Unreadable
 from runs.verified import chain_problem_since
 
@@ -98,7 +99,7 @@ def gather(
         schema_version=run.schema_version,
         code=agent.version if agent else "",
         parts=versions.recorded(agent) if agent else {},
-        constraints_now=sources.standing(agent, state.constraints) if agent else {},
+        constraints_now=sources.standing(agent, state),
         approvers=approvers,
         others_may_approve=others,
         unmet=unmet,
@@ -185,6 +186,7 @@ def guard_of(
         policy=state.plan.plan.policy_version if state.plan else "",
         own_policy=registered()[identity.agent, identity.agent_version].policy.version,
         grant=state.grant or None,
+        constraints=held.accepted(state),
         scopes=scopes,
         cost=cost,
     )

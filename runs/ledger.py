@@ -12,7 +12,7 @@ LogUnreadable              the log cannot be reduced by this build; `seq` is the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -95,6 +95,9 @@ class Guard:
     agent: str = ""
     policy: str = ""  #: the version that the plan was judged by; it must be the one in force
     own_policy: str = ""  #: the version of the agent's own, in force where the tenant holds none
+    constraints: Mapping[str, str] | None = (
+        None  #: those held here that it rests on: reference -> accepted version
+    )
     grant: str | None = None  #: None: no grant was recorded; then the principal alone is looked at
     scopes: tuple[str, ...] = ()  #: one of these has to be lent
     cost: str | None = None  #: what the send reserves on the grant

@@ -274,6 +274,11 @@ class Constraint(models.Model):
     source_ref = models.CharField(max_length=300)
     source_version = models.CharField(max_length=100)
     seq = models.IntegerField()
+    name = models.CharField(max_length=100, default="", db_default="")
+    predicate = models.TextField(default="", db_default="")
+    withdrawn_seq = models.IntegerField(null=True)
+    #: The version at its source that the run knows of and has not accepted; empty where there is none.
+    amended_version = models.CharField(max_length=100, default="", db_default="")
 
     class Meta:
         indexes: ClassVar[list[models.Index]] = [
@@ -282,6 +287,42 @@ class Constraint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} C-{self.number}"
+
+
+class Statement(models.Model):
+    """One version of a constraint that is held here, or its withdrawal. Append-only; the latest of a `ref` counts.
+
+    A row after the first takes the tenant's fence, and none follows a withdrawal: triggers hold both.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    kind = models.CharField(max_length=40)  #: person, policy or tenant
+    ref = models.CharField(max_length=60)  #: this one constraint, over all its versions
+    version = models.PositiveIntegerField()
+    name = models.CharField(max_length=100)
+    text = models.TextField()
+    predicate = models.TextField(default="", blank=True)
+    agent = models.ForeignKey(
+        Agent, on_delete=models.PROTECT, related_name="+", null=True
+    )  #: None: all agents
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+", null=True)  #: for this run alone
+    withdrawn = models.BooleanField(default=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "ref", "version"], name="runs_statement_once"),
+            models.CheckConstraint(condition=Q(ref__regex=ID_PATTERN), name="runs_statement_ref_plain"),
+            models.CheckConstraint(
+                condition=Q(name__regex=r"\S", text__regex=r"\S", reason__regex=r"\S", version__gte=1),
+                name="runs_statement_says",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.version}"
 
 
 class Obligation(models.Model):

@@ -103,6 +103,14 @@ def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> R
         return _start(agent, people, life, reason)
 
 
+def _other_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """Begun under a constraint that its source states in another version now."""
+    (stated,) = LIVES.constraints
+    before = replace(stated, source_version="0")
+    with _registered(replace(LIVES, constraints=(before,))):
+        return _start(agent, people, life, reason)
+
+
 def _late(agent: Agent, people: People, life: Life, reason: str) -> Run:
     return _start(agent, people, life, reason, deadline=database_now())
 
@@ -327,6 +335,7 @@ LIFE: Final[dict[str, Life]] = {
     "deadline_passed": Life(goal="A payment that is too late", begin=_late),
     "authority_lost": Life(goal="A payment for somebody who left", begin=_left),
     "constraint_withdrawn": Life(goal="A payment under a constraint that is gone", begin=_gone_constraint),
+    "constraint_amended": Life(goal="A payment under a constraint that changed", begin=_other_constraint),
     "budget_exhausted": Life(goal="A payment beyond its budget", begin=_poor),
     "resource_changed": Life(
         goal="An order that never stands still", input={"mood": Mood.RESTLESS.value}, begin=_start

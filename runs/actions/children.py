@@ -12,6 +12,7 @@ from runs.ledger import append
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.constraints import identity
 from runs.machine.projection import PROJECTED
 from runs.machine.transitions import Refused
 from runs.models import Agent, Run
@@ -59,8 +60,9 @@ def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run:
     guard of each send finds it.
     """
     known = parent.identity
-    own = sources.terms_of(code)
-    theirs = tuple(c.term for c in parent.constraints if c.term not in own)
+    own = sources.terms_for(code, tenant_id=run.tenant_id)
+    stated = {identity(term) for term in own}
+    theirs = tuple(c.term for c in parent.constraints if c.stands and identity(c.term) not in stated)
     return e.RunStarted(
         run=child.run, tenant=known.tenant, agent=child.agent, agent_version=child.agent_version, goal=child.goal,
         input=child.input, creator=known.creator, principal=known.principal, lineage=known.lineage,

@@ -72,7 +72,8 @@ def start_run(
         event = e.RunStarted(
             run=run.pk, tenant=str(agent.tenant_id), agent=agent.name, agent_version=version, goal=goal,
             input=e.raw(canonical(input)), creator=str(creator.pk), principal=str(principal.pk), lineage=run.pk,
-            start_key=start_key, constraints=sources.terms_of(registered), deadline=deadline,
+            start_key=start_key, deadline=deadline,
+            constraints=sources.terms_for(registered, tenant_id=agent.tenant_id),
             budget=None if budget is None else str(budget), code=versions.recorded(registered), lent=lent,
             sensitive=tuple(sorted(registered.sensitive)), projected=PROJECTED,
         )  # fmt: skip
@@ -133,7 +134,6 @@ def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Do
 
 def _start_successor(run: Run, closed: s.RunState, successor: str, person: User, now: datetime) -> None:
     version, code = _version_for(run)
-    became = sources.standing(code, closed.constraints)
     key = f"restart of {run.pk}"
     Run.objects.create(
         id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
@@ -145,7 +145,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
         input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
         lineage=run.lineage, start_key=key, code=versions.recorded(code), history_lost=closed.history_lost,
-        constraints=tuple(c.term for c in closed.constraints if not became[c.number]),
+        constraints=sources.for_successor(closed, code), exempt=sources.exempt(closed),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),

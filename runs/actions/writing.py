@@ -57,6 +57,7 @@ _TOUCHES_OTHERS = (
     e.ApprovalRequested, e.ApprovalVoided, e.ApprovalExpired, e.PlanVoided, e.ReplanOrdered, e.CancelBegan,
     e.RunRestarted, e.RunSucceeded, e.RunCancelled, e.PlanCarriedOut, e.ChildStarted, e.VersionMoved, e.GoalRevised,
     e.ProjectionRebuilt,
+    e.ConstraintAccepted, e.ConstraintWithdrawn, e.ConstraintAmended, e.AmendmentAccepted,
 )  # fmt: skip
 
 

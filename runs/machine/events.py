@@ -101,6 +101,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     was: str = ""
     now: str = ""
     unread: bool = False  #: it failed because its source could not be read; `now` says why
+    became: str = ""  #: of a constraint that failed: `withdrawn` or `amended`
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,6 +238,9 @@ class RunStarted(Event, frozen=True, kw_only=True):
     goal_taken: GoalTaken | None = None
     sensitive: tuple[str, ...] = ()  #: paths in `input`, as its agent named them
     projected: str = "1.1"  #: as of ProjectionRebuilt
+    #: What a person withdrew for an earlier run of the lineage alone: the same constraint is not accepted again, though
+    #: it stands. As `constraints.identity` names them.
+    exempt: tuple[str, ...] = ()
 
 
 class RunTakenIn(Event, frozen=True, kw_only=True):
@@ -702,6 +706,43 @@ class GoalRevised(Event, frozen=True, kw_only=True):
     reason: str
 
 
+class ConstraintAccepted(Event, frozen=True, kw_only=True):
+    """The run accepted another constraint after it had started. The plan before ends, as with a revised goal."""
+
+    number: int
+    term: Term
+    reason: str = ""
+
+
+class ConstraintWithdrawn(Event, frozen=True, kw_only=True):
+    """The constraint does not hold any more: at its source, or for this run alone. The run has no valid continuation.
+
+    `by`: who withdrew it, where that is known. What was made under it ends as with a revised goal.
+    """
+
+    number: int
+    why: str
+    by: Actor | None = None
+    here: bool = False  #: for this run alone; at its source it stands
+
+
+class ConstraintAmended(Event, frozen=True, kw_only=True):
+    """The source states the constraint otherwise: `term`. The run stops until a person accepts that, or ends it."""
+
+    number: int
+    term: Term
+    why: str = ""
+    by: Actor | None = None
+
+
+class AmendmentAccepted(Event, frozen=True, kw_only=True):
+    """A person accepted for the run what the source states now: `term` takes the place of the one before."""
+
+    number: int
+    term: Term
+    reason: str
+
+
 class ReplanOrdered(Event, frozen=True, kw_only=True):
     """A person decided that the planner makes another plan; `note` reaches it."""
 
@@ -856,6 +897,10 @@ ALL: tuple[type[Event], ...] = (
     RunResumed,
     VersionMoved,
     GoalRevised,
+    ConstraintAccepted,
+    ConstraintWithdrawn,
+    ConstraintAmended,
+    AmendmentAccepted,
     ReplanOrdered,
     PlanCarriedOut,
     WaitBegan,

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple, replace
 
+from runs.machine import constraining, evolving, settling, taking_in
 from runs.machine import events as e
-from runs.machine import evolving, settling, taking_in
 from runs.machine import state as s
 from runs.machine.back_off import back_off
 from runs.machine.transitions import BY_DIRECTION, Move, target
@@ -74,6 +74,7 @@ class Draft:
     lendings: tuple[s.Lending, ...]
     checked: s.Revalidation | None
     projected: str
+    constrained_seq: int
 
     def __init__(self, state: s.RunState | None) -> None:
         self.started = state is not None
@@ -105,7 +106,7 @@ class Draft:
         self.signals, self.undone, self.undo_requested = (), (), False
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
-        self.returned_seq = self.failures = self.replans = self.reads = 0
+        self.returned_seq = self.failures = self.replans = self.reads = self.constrained_seq = 0
         self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
         self.taken_in = None
@@ -206,7 +207,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
         input=e.text_of(event.input), creator=event.creator, principal=event.principal, lineage=event.lineage,
         start_key=event.start_key, started_at=recorded.at, starter=recorded.actor, deadline=event.deadline,
         budget=event.budget, predecessor=event.predecessor, parent=event.parent, parent_step=event.parent_step,
-        depth=event.depth, code=event.code, sensitive=event.sensitive,
+        depth=event.depth, code=event.code, sensitive=event.sensitive, exempt=event.exempt,
     )  # fmt: skip
     draft.signals = evolving.signals_kept(event, recorded)
     draft.goals = (evolving.first_goal(event, recorded),)
@@ -367,14 +368,16 @@ def _expired(draft: Draft, event: e.ApprovalExpired, recorded: e.Recorded) -> No
 @_on(e.PlanVoided)
 def _plan_voided(draft: Draft, event: e.PlanVoided, recorded: e.Recorded) -> None:
     _void_plan(draft, recorded, event.causes)
-    if not evolving.for_goal(event.causes):
+    if not evolving.of_contract(event.causes):
         draft.replans += 1
 
 
 def _void_plan(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
-    """The plan version ends, and with it the request or approval that rests on it. A revised goal stays its cause."""
+    """The plan version ends, and with it the request or approval that rests on it. What ended it first stays its cause
+    where that was another goal or constraint.
+    """
     _void_request(draft, recorded, causes)
-    if draft.plans and not evolving.for_goal(draft.plans[-1].voided):
+    if draft.plans and not evolving.of_contract(draft.plans[-1].voided):
         draft.plans = (*draft.plans[:-1], replace(draft.plans[-1], voided=causes, voided_seq=recorded.seq))
 
 
@@ -616,8 +619,27 @@ def _version_moved(draft: Draft, event: e.VersionMoved, recorded: e.Recorded) ->
 
 @_on(e.GoalRevised)
 def _goal_revised(draft: Draft, event: e.GoalRevised, recorded: e.Recorded) -> None:
+    _end_with(draft, recorded, evolving.goal_revised(draft, event, recorded))
+
+
+def _constrained(change: Callable[[Draft, Any, e.Recorded], tuple[e.Cause, ...]]) -> Handler:
+    """A handler that changes the constraints, and ends what was made under those before."""
+
+    def handler(draft: Draft, event: Any, recorded: e.Recorded) -> None:
+        if causes := change(draft, event, recorded):
+            _end_with(draft, recorded, causes)
+
+    return handler
+
+
+HANDLERS[e.ConstraintAccepted] = _constrained(constraining.accepted)
+HANDLERS[e.ConstraintWithdrawn] = _constrained(constraining.withdrawn)
+HANDLERS[e.ConstraintAmended] = _constrained(constraining.amended)
+HANDLERS[e.AmendmentAccepted] = _constrained(constraining.amendment_accepted)
+
+
+def _end_with(draft: Draft, recorded: e.Recorded, causes: tuple[e.Cause, ...]) -> None:
     """The approval ends at once; the plan too, unless it is being carried out: then at the safe point."""
-    causes = evolving.goal_revised(draft, event, recorded)
     _void_request(draft, recorded, causes)
     if evolving.may_replan(draft):
         _void_plan(draft, recorded, causes)

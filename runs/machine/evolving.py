@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.constraining import CONSTRAINTS
 from runs.machine.transitions import ANSWERED_BY_GOAL
 from runs.machine.waits import Child, Signal, Wait, WaitKind, work_of
 
@@ -44,9 +45,9 @@ def goal_revised(draft: Draft, event: e.GoalRevised, recorded: e.Recorded) -> tu
     return (e.Cause(what=GOAL, subject="", was=str(was), now=str(event.version)),)
 
 
-def for_goal(causes: tuple[e.Cause, ...]) -> bool:
-    """Whether it was a revised goal that ended a plan."""
-    return any(cause.what == GOAL for cause in causes)
+def of_contract(causes: tuple[e.Cause, ...]) -> bool:
+    """Whether it was another goal or constraint that ended a plan, and not the world."""
+    return any(cause.what in (GOAL, CONSTRAINTS) for cause in causes)
 
 
 def may_replan(draft: Draft) -> bool:

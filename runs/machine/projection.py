@@ -181,6 +181,10 @@ def _constraint_row(state: s.RunState, constraint: s.Constraint) -> Row:
         "source_ref": constraint.term.source_ref,
         "source_version": constraint.term.source_version,
         "seq": constraint.seq,
+        "name": constraint.term.name,
+        "predicate": constraint.term.predicate,
+        "withdrawn_seq": constraint.withdrawn.seq if constraint.withdrawn else None,
+        "amended_version": constraint.amended.term.source_version if constraint.amended else "",
     }
 
 

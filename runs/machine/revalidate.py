@@ -13,6 +13,7 @@ import msgspec
 
 from runs.machine import state as s
 from runs.machine.canonical import digest
+from runs.machine.constraints import NOT_ASKED, Became, SourceNow
 from runs.machine.events import Check
 from runs.machine.projection import PROJECTED
 from runs.machine.references import same
@@ -68,7 +69,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = 1
     code: str = ""  #: the agent version that would run it; empty where no worker here has it
     parts: Mapping[str, str] = {}  #: what that version is made of: part -> version or digest
-    constraints_now: Mapping[int, str] = {}  #: constraint number -> "" stands, else what became of it
+    constraints_now: Mapping[int, SourceNow] = {}  #: by constraint number; one that is missing was not asked
     approvers: tuple[Person, ...] = ()
     others_may_approve: bool = True
     unmet: tuple[Unmet, ...] = ()  #: the groups of which too few are left among those who approved
@@ -168,11 +169,28 @@ def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
 
 def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:
     for constraint in state.constraints:
-        became = facts.constraints_now.get(constraint.number, "its source was not asked")
-        yield Check(
-            name="constraints", passed=not became, subject=f"C-{constraint.number}",
-            was=constraint.term.text, now=became or constraint.term.text,
-        )  # fmt: skip
+        yield _constraint(constraint, facts.constraints_now.get(constraint.number, NOT_ASKED))
+
+
+def _constraint(constraint: s.Constraint, source: SourceNow) -> Check:
+    """What was accepted, against its source; what the run was told counts also where the source states it again."""
+    text, told = constraint.term.text, constraint.amended
+    became = source.became
+    if constraint.withdrawn:
+        became = Became.WITHDRAWN
+    elif told and became is Became.STANDS:
+        became = Became.AMENDED
+    now = {
+        Became.STANDS: text,
+        Became.WITHDRAWN: Became.WITHDRAWN.value,
+        Became.AMENDED: source.term.text if source.term else told.term.text if told else "",
+        Became.UNREACHABLE: source.why,
+    }[became]
+    return Check(
+        name="constraints", passed=became is Became.STANDS, subject=f"C-{constraint.number}", was=text, now=now,
+        unread=became is Became.UNREACHABLE,
+        became=became.value if became in (Became.WITHDRAWN, Became.AMENDED) else "",
+    )  # fmt: skip
 
 
 def _plan(state: s.RunState, plan: s.PlanVersion, facts: Facts) -> Iterator[Check]:

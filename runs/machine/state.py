@@ -124,6 +124,7 @@ class Identity(Part, frozen=True, kw_only=True):
     parent_step: str = ""
     depth: int = 0
     sensitive: tuple[str, ...] = ()
+    exempt: tuple[str, ...] = ()
 
 
 class Lending(Part, frozen=True, kw_only=True):
@@ -153,13 +154,46 @@ class Goal(Part, frozen=True, kw_only=True):
         return self.version > 1 or self.taken is not None
 
 
+class Gone(Part, frozen=True, kw_only=True):
+    """That a constraint was withdrawn: why, by whom where that is known, and whether for this run alone."""
+
+    why: str
+    by: Actor | None
+    here: bool
+    seq: int
+    at: datetime
+
+
+class Amended(Part, frozen=True, kw_only=True):
+    """How the source of a constraint states it now, which the run has not accepted."""
+
+    term: Term
+    why: str
+    by: Actor | None
+    seq: int
+    at: datetime
+
+
 class Constraint(Part, frozen=True, kw_only=True):
-    """An accepted constraint: shown as C-`number`."""
+    """An accepted constraint: shown as C-`number`. `seq` and `at` are of the acceptance of this `term`."""
 
     number: int
     term: Term
     seq: int
     at: datetime
+    withdrawn: Gone | None = None
+    amended: Amended | None = None
+    before: Term | None = None  #: what an accepted amendment took the place of
+
+    @property
+    def stands(self) -> bool:
+        """As far as the run was told."""
+        return self.withdrawn is None and self.amended is None
+
+    @property
+    def changed_seq(self) -> int:
+        """The latest event about it."""
+        return max([self.seq, *(x.seq for x in (self.withdrawn, self.amended) if x)])
 
 
 class Observation(Part, frozen=True, kw_only=True):
@@ -553,6 +587,7 @@ class RunState(Part, frozen=True, kw_only=True):
     lendings: tuple[Lending, ...] = ()
     checked: Revalidation | None = None
     projected: str = "1.1"  #: by which versions the rows beside the log were made; see projection.PROJECTED
+    constrained_seq: int = 0  #: the latest event that changed the constraints after the start
 
     @property
     def grant(self) -> str:
@@ -592,11 +627,13 @@ class RunState(Part, frozen=True, kw_only=True):
 
     @property
     def outdated(self) -> bool:
-        """The plan in force is for an earlier goal: nothing more is sent on it, and it ends at the next safe point."""
+        """The plan in force is for an earlier goal, or was made under other constraints: nothing more is sent on it,
+        and it ends at the next safe point.
+        """
         plan, at = self.plan, self.before or self.state
         if plan is None or plan.voided_seq is not None or self.undoing or at is State.PLANNING:
             return False
-        return plan.plan.goal_version != self.goal.version
+        return plan.plan.goal_version != self.goal.version or self.constrained_seq > plan.seq
 
     @property
     def plan(self) -> PlanVersion | None:

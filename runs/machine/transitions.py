@@ -34,6 +34,7 @@ class Decision(StrEnum):
     SETTLE = "settle"  #: find which is true, the record or evidence that came later
     RESUME = "resume"
     LEND = "lend"  #: lend authority or money anew
+    ACCEPT = "accept"  #: take for this run what the source of a constraint states now
     MOVE = "move"  #: let another version of the agent go on with the run
     RETRY = "retry"  #: resume, and do the refused effect again in a new round
     REPLAN = "replan"
@@ -85,6 +86,16 @@ _check: dict[type[e.Event], State | Move] = {
     e.PlanVoided: REPLANS,
     e.CancelBegan: State.CANCELLING,
 }
+#: What people or sources do to a run's contract. The plan in hand ends with it, at once or at the safe point.
+_contract: dict[type[e.Event], State | Move] = {
+    e.GoalRevised: REBOUND,
+    e.ConstraintAccepted: REBOUND,
+    e.ConstraintWithdrawn: REBOUND,
+    e.ConstraintAmended: REBOUND,
+}
+_told: dict[type[e.Event], State | Move] = dict.fromkeys(_contract, SAME)
+#: While a run ends it is told of its constraints, and nothing follows.
+_ending: dict[type[e.Event], State | Move] = {e.ConstraintWithdrawn: SAME, e.ConstraintAmended: SAME}
 _send: dict[type[e.Event], State | Move] = {
     e.RevalidationPassed: SAME,
     e.EffectIntended: SAME,
@@ -114,7 +125,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.PlanProposed: SAME,
         e.ApprovalRequested: State.WAITING_APPROVAL,
         e.PlanApprovedByPolicy: State.APPROVED,
-        e.GoalRevised: SAME,
+        **_told,
         e.CancelBegan: State.CANCELLING,
     },
     State.WAITING_APPROVAL: {
@@ -127,15 +138,15 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunRestarted: State.RESTARTED,
         e.ChangesAsked: State.PLANNING,
         e.VersionMoved: REBOUND,
-        e.GoalRevised: REBOUND,
+        **_contract,
         e.AuthorityLent: REBOUND,
     },
-    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD, e.GoalRevised: REBOUND},
+    State.APPROVED: {**_stop, **_check, e.RevalidationPassed: ONWARD, **_contract},
     State.EXECUTING: {
         **_stop,
         **_check,
         **_send,
-        e.GoalRevised: REBOUND,
+        **_contract,
         e.ChildStarted: SAME,
         e.WaitBegan: State.WAITING,
         e.WaitEnded: SAME,
@@ -148,7 +159,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.ApprovalTakenBack: SAME,
         e.ChildStarted: SAME,
         e.WaitEnded: State.EXECUTING,
-        e.GoalRevised: REBOUND,
+        **_contract,
         e.PlanVoided: REPLANS,
         e.CancelBegan: State.CANCELLING,
     },
@@ -156,7 +167,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         **_stop,
         **_ends,
         e.ApprovalTakenBack: SAME,
-        e.GoalRevised: SAME,
+        **_told,
         e.EffectQueried: SAME,
         e.OutcomeUnknown: SAME,
         e.EffectSent: SAME,
@@ -183,7 +194,8 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         e.RunRestarted: State.RESTARTED,
         e.RunResumed: BEFORE,
         e.VersionMoved: REBOUND,
-        e.GoalRevised: REBOUND,
+        **_contract,
+        e.AmendmentAccepted: REBOUND,
         e.AuthorityLent: REBOUND,
         e.ReplanOrdered: REPLANS,
         e.CancelBegan: State.CANCELLING,
@@ -191,12 +203,13 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
     },
     State.CANCELLING: {
         **_stop,
+        **_ending,
         e.PlanProposed: SAME,
         e.ApprovalRequested: State.WAITING_APPROVAL,
         e.PlanApprovedByPolicy: State.APPROVED,
         e.RunCancelled: State.CANCELLED,
     },
-    State.COMPENSATING: {**_stop, **_check, **_send, e.RunCancelled: State.CANCELLED},
+    State.COMPENSATING: {**_stop, **_check, **_send, **_ending, e.RunCancelled: State.CANCELLED},
     State.SUCCEEDED: {**_over},
     State.CANCELLED: {**_over},
     State.RESTARTED: {**_over},
@@ -211,8 +224,9 @@ REASONS: Final[dict[str, tuple[Decision, ...]]] = {
     "schema_incompatible": (Decision.RESTART, Decision.CANCEL),
     "version_unavailable": (Decision.RESUME, Decision.MOVE, Decision.RESTART, Decision.CANCEL),
     "deadline_passed": (Decision.CANCEL,),
-    "authority_lost": (Decision.LEND, Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "constraint_withdrawn": (Decision.RESTART, Decision.CANCEL),
+    "constraint_amended": (Decision.ACCEPT, Decision.RESTART, Decision.CANCEL),
+    "authority_lost": (Decision.LEND, Decision.RESUME, Decision.RESTART, Decision.CANCEL),
     "budget_exhausted": (Decision.LEND, Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "resource_changed": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),
     "out_of_bounds": (Decision.REPLAN, Decision.RESTART, Decision.CANCEL),

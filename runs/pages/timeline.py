@@ -11,12 +11,13 @@ from msgspec import Raw
 
 from runs.machine import events as e
 from runs.pages import words
+from runs.pages.timeline_constraints import CONSTRAINTS
 from runs.pages.timeline_lending import LENDING
 from runs.pages.timeline_waits import WAITS
 from runs.pages.values import indented
 
 Say = Callable[[Any], str]
-SENTENCES: dict[type[e.Event], Say] = {**WAITS, **LENDING}
+SENTENCES: dict[type[e.Event], Say] = {**WAITS, **LENDING, **CONSTRAINTS}
 
 
 def _says(event_type: type[e.Event]) -> Callable[[Say], Say]:

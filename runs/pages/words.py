@@ -32,7 +32,8 @@ REASONS: Final[dict[str, Words]] = {
     "version_unavailable": gettext_lazy("no worker has the code that this run is bound to"),
     "deadline_passed": gettext_lazy("the run’s deadline has passed"),
     "authority_lost": gettext_lazy("nobody may act for this run any more (%(subject)s)"),
-    "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn or changed at its source"),
+    "constraint_withdrawn": gettext_lazy("the constraint %(subject)s was withdrawn"),
+    "constraint_amended": gettext_lazy("the constraint %(subject)s says something else at its source"),
     "budget_exhausted": gettext_lazy("the run’s budget does not cover %(subject)s"),
     "resource_changed": gettext_lazy("%(subject)s changed again and again while plans were made"),
     "out_of_bounds": gettext_lazy("what came for %(subject)s lay outside its bounds, again and again"),
@@ -65,6 +66,12 @@ DECISIONS: Final[dict[str, tuple[Words, Words]]] = {
     "lend": (
         gettext_lazy("Lend anew"),
         gettext_lazy("Another grant carries the run from here on, and a person approves the plan again."),
+    ),
+    "accept": (
+        gettext_lazy("Accept the new text"),
+        gettext_lazy(
+            "What the constraint says now holds for the run, and the agent makes another plan under it."
+        ),
     ),
     "move": (
         gettext_lazy("Move to another version"),
@@ -143,6 +150,7 @@ _CAUSES: Final[dict[str, Words]] = {
     "resources": gettext_lazy("%(subject)s changed from version %(was)s to version %(now)s."),
     "observations": gettext_lazy("What was read about %(subject)s changed from %(was)s to %(now)s."),
     "assumptions": gettext_lazy("“%(subject)s” does not hold any more: %(now)s changed."),
+    "constraints_digest": gettext_lazy("The digest of the constraints changed from %(was)s to %(now)s."),
     "goal": gettext_lazy("The committed goal changed from v%(was)s to v%(now)s."),
     "policy": gettext_lazy("The policy changed from %(was)s to %(now)s."),
     "code": gettext_lazy("%(subject)s changed from %(was)s to %(now)s with the agent’s version."),
@@ -353,6 +361,8 @@ def cause(found: Cause) -> str:
         return _("%(needed)s approvals that stand are needed, and there are fewer.") % {"needed": found.was}
     if found.what == "approvers":
         return _loss(found)
+    if found.what == "constraints":
+        return _constraint(found)
     if found.what == "grant":
         facts = {"subject": found.subject, "was": grant_name(found.was), "now": grant_name(found.now)}
         return str(_CAUSES["grant"]) % facts
@@ -360,6 +370,15 @@ def cause(found: Cause) -> str:
     facts = {"subject": found.subject, "was": was, "now": now, "what": found.what}
     words = _CAUSES.get(found.what)
     return str(words) % facts if words else _("%(what)s %(subject)s: %(was)s → %(now)s") % facts
+
+
+def _constraint(found: Cause) -> str:
+    facts = {"subject": found.subject, "was": inside(found.was), "now": inside(found.now)}
+    if not found.now:
+        return _("%(subject)s, “%(was)s”, was withdrawn.") % facts
+    if not found.was:
+        return _("%(subject)s was accepted: “%(now)s”.") % facts
+    return _("%(subject)s changed from “%(was)s” to “%(now)s”.") % facts
 
 
 def _loss(found: Cause) -> str:
@@ -429,6 +448,7 @@ _BINDING: Final[dict[str, Words]] = {
     "plan_digest": gettext_lazy("plan digest in the conditions"),
     "goal_version": gettext_lazy("goal version"),
     "constraints_digest": gettext_lazy("digest of the constraints"),
+    "constraints": gettext_lazy("what the source says of"),
     "needed": gettext_lazy("number of approvals needed"),
     "right": gettext_lazy("right that approving takes"),
     "resource_versions": gettext_lazy("version of"),

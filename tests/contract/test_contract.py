@@ -19,7 +19,7 @@ from tests.outside import PAYER, Pay, PayArguments, World
 CURSORS = {
     "seq", "at", "state", "direction", "before", "since", "produced", "successor", "returned_seq",
     "history_lost", "cancel_requested", "retry_at", "failures", "replans", "reads",
-    "blocked", "projected",
+    "blocked", "constrained_seq", "projected",
 }  # fmt: skip
 
 

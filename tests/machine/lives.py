@@ -14,6 +14,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
+from runs.machine.constraints import STANDS
 from runs.machine.evolve import evolve
 from runs.machine.revalidate import Facts, Fresh, Person
 from runs.machine.safety import Answered
@@ -215,7 +216,7 @@ def asked(life: Life, said: Answered) -> Sequence[e.Event]:
 def facts(**more: Any) -> Facts:
     """Everything is as it was."""
     fields: dict[str, Any] = {
-        "code": "1", "constraints_now": {1: ""}, "principal": PRINCIPAL, "policy_version": "1",
+        "code": "1", "constraints_now": {1: STANDS}, "principal": PRINCIPAL, "policy_version": "1",
         "fresh": {(REST.tool, REST.arguments): Fresh(value=SEEN, version="v1")},
     }  # fmt: skip
     return Facts(**(fields | more))

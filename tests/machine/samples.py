@@ -23,6 +23,14 @@ _match = e.MatchFound(
 _kept = checkpoint.text_of(
     checkpointing.document(specimen(State.UNKNOWN), head="ab" * 32, schema=1, evidence={}, started={})
 )
+_term = e.Term(
+    text="y",
+    source_kind="policy",
+    source_ref="held/R",
+    source_version="2",
+    name="n",
+    predicate="step.cost < 5",
+)
 _lent = e.Lent(
     grant="8f14e45f-0000-4000-8000-000000000001", principal="p", name="Olga", scopes=("pay", "runs"),
     expires_at=T0, budget="20.00", bound=True,
@@ -135,6 +143,10 @@ _ALL: tuple[e.Event, ...] = (
     e.AuthorityLent(lent=_lent, was="g", note="as agreed", budget="20.00"),
     e.ProjectionRebuilt(was="1.1", now="1.2"),
     e.HistoryChanged(was="7/1/0", now="7/2/0"),
+    e.ConstraintAccepted(number=2, term=_term, reason="one more limit"),
+    e.ConstraintWithdrawn(number=1, why="not needed", by=e.Actor(e.ActorKind.PERSON, "p", "Kim"), here=True),
+    e.ConstraintAmended(number=1, term=_term, why="narrower", by=e.Actor(e.ActorKind.PERSON, "p", "Kim")),
+    e.AmendmentAccepted(number=1, term=_term, reason="it is fine for this run"),
     e.RunRestarted(successor="run_C", note="the constraint is gone"),
     e.RunCancelled(obligations=(1, 2)),
     e.RunSucceeded(),

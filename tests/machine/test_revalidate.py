@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
+from runs.machine.constraints import Became, SourceNow
 from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import ORDER, Fresh, Person, failed, report
 from tests.machine.lives import (
@@ -32,6 +33,13 @@ from tests.machine.lives import (
 )
 
 READ = (REST.tool, REST.arguments)
+WITHDRAWN = SourceNow(became=Became.WITHDRAWN, why="it is too narrow")
+AMENDED = SourceNow(
+    became=Became.AMENDED,
+    term=e.Term(
+        text="Pay open orders of today.", source_kind="configuration", source_ref="x", source_version="2"
+    ),
+)
 LOST = Person(id="p-anna", name="Anna", lost="right_missing:approve_plans")
 
 
@@ -63,8 +71,9 @@ TO_HUMAN: dict[str, tuple[dict[str, Any], str]] = {
     "schema": ({"schema_version": 2}, "schema_incompatible"),
     "code": ({"code": "2"}, "version_unavailable"),
     "no code": ({"code": ""}, "version_unavailable"),
-    "constraint withdrawn": ({"constraints_now": {1: "withdrawn"}}, "constraint_withdrawn"),
-    "constraint not asked": ({"constraints_now": {}}, "constraint_withdrawn"),
+    "constraint withdrawn": ({"constraints_now": {1: WITHDRAWN}}, "constraint_withdrawn"),
+    "constraint amended": ({"constraints_now": {1: AMENDED}}, "constraint_amended"),
+    "constraint not asked": ({"constraints_now": {}}, "observation_stale"),
     "authority": ({"principal": Person(id="p", name="Olga", lost="not_member")}, "authority_lost"),
     "unreadable": ({"fresh": {READ: Fresh(failure="503")}}, "observation_stale"),
     "not read": ({"fresh": {}}, "observation_stale"),
@@ -233,7 +242,7 @@ def test_all_reasons_are_kept_and_the_first_in_the_order_leads() -> None:
     events = _revalidated(
         life,
         code="2",
-        constraints_now={1: "withdrawn"},
+        constraints_now={1: WITHDRAWN},
         principal=Person(id="p", name="O", lost="not_member"),
     )
     assert _reasons(events) == ["version_unavailable", "constraint_withdrawn", "authority_lost"]
@@ -241,7 +250,7 @@ def test_all_reasons_are_kept_and_the_first_in_the_order_leads() -> None:
 
 PROBES: dict[str, dict[str, Any]] = {
     "log": {"log_problem": "x"}, "schema": {"schema_version": 2}, "code": {"code": "2"},
-    "constraints": {"constraints_now": {1: "withdrawn"}}, "approvers": {"approvers": (LOST,)},
+    "constraints": {"constraints_now": {1: WITHDRAWN}}, "approvers": {"approvers": (LOST,)},
     "authority": {"principal": Person(id="p", name="O", lost="not_member")}, "policy": {"policy_version": "2"},
     "resources": {"fresh": {READ: Fresh(value=SEEN, version="v2")}},
 }  # fmt: skip

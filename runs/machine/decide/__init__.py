@@ -13,6 +13,15 @@ from runs.machine.decide.common import (
     history,
     human,
 )
+from runs.machine.decide.constraints import (
+    AmendmentMoved,
+    accept,
+    amendment_accepted,
+    marked,
+    stopped,
+    told,
+    withdrawn_here,
+)
 from runs.machine.decide.evidence import ambiguous, asked, asked_by_person, executed, refused_call
 from runs.machine.decide.findings import done_again, findings, findings_needed, found, inherited_lost
 from runs.machine.decide.goals import (
@@ -21,7 +30,7 @@ from runs.machine.decide.goals import (
     GoalUnchanged,
     cannot_revise,
     goal_impact,
-    leave_goal,
+    leave_outdated,
     revised,
 )
 from runs.machine.decide.held import Holder, occupied
@@ -74,6 +83,7 @@ __all__ = [
     "FAILURES_BEFORE_HUMAN",
     "READS_IN_A_ROW",
     "REPLANS_IN_A_ROW",
+    "AmendmentMoved",
     "ConclusionRefused",
     "Events",
     "GoalImpact",
@@ -81,7 +91,9 @@ __all__ = [
     "GoalUnchanged",
     "Holder",
     "Requirement",
+    "accept",
     "ambiguous",
+    "amendment_accepted",
     "ask_anew",
     "asked",
     "asked_by_person",
@@ -123,9 +135,10 @@ __all__ = [
     "key_of",
     "keys_to_go_on",
     "latest_children",
-    "leave_goal",
+    "leave_outdated",
     "lent",
     "lent_anew",
+    "marked",
     "may_lend",
     "moved",
     "next_send",
@@ -150,8 +163,11 @@ __all__ = [
     "rounds_to_go_on",
     "signalled",
     "standing",
+    "stopped",
     "taken_back",
+    "told",
     "undo_more",
     "unserved",
     "wait_over",
+    "withdrawn_here",
 ]

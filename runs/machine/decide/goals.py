@@ -8,6 +8,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.decide.common import Events
+from runs.machine.decide.constraints import since
 from runs.machine.evolving import GOAL
 from runs.machine.transitions import ANSWERED_BY_GOAL, Refused, allows
 
@@ -95,12 +96,18 @@ def _ends(state: s.RunState) -> int | None:
     return state.plan.version
 
 
-def leave_goal(state: s.RunState) -> Events:
-    """The safe point: the plan for an earlier goal ends, once nothing that it began is open; nothing before that."""
+def leave_outdated(state: s.RunState) -> Events:
+    """The safe point: the plan for an earlier goal, or made under other constraints, ends once nothing that it began
+    is open; nothing before that.
+    """
     if not state.outdated or state.open_effects or state.open_children:
         return ()
     if state.plan is None or not allows(state.state, e.PlanVoided):
         return ()
-    was, now = state.plan.plan.goal_version, state.goal.version
-    cause = e.Cause(what=GOAL, subject="", was=str(was), now=str(now))
-    return (e.PlanVoided(version=state.plan.version, causes=(cause,)),)
+    causes = (*_other_goal(state, state.plan), *since(state, state.plan))
+    return (e.PlanVoided(version=state.plan.version, causes=causes),)
+
+
+def _other_goal(state: s.RunState, plan: s.PlanVersion) -> tuple[e.Cause, ...]:
+    was, now = plan.plan.goal_version, state.goal.version
+    return () if was == now else (e.Cause(what=GOAL, subject="", was=str(was), now=str(now)),)

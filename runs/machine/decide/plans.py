@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from runs.machine import constraints
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
@@ -35,15 +36,7 @@ def personally(state: s.RunState, requirement: Requirement) -> Requirement:
 
 def constraints_digest(state: s.RunState) -> str:
     """One digest over the constraints in force."""
-    return digest("constraints", canonical([[c.number, _term(c.term)] for c in state.constraints]))
-
-
-def _term(term: e.Term) -> dict[str, str]:
-    """Without name and predicate where it has none, so that the digest of a term from before there were any is the
-    same.
-    """
-    made: dict[str, str] = msgspec.to_builtins(term)
-    return {part: text for part, text in made.items() if text or part not in ("name", "predicate")}
+    return constraints.constraints_digest(state.constraints)
 
 
 def plan_document(plan: s.PlanDocument) -> str:

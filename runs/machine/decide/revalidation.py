@@ -8,6 +8,7 @@ from datetime import datetime
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.common import REPLANS_IN_A_ROW, Events, human
+from runs.machine.decide.constraints import told
 from runs.machine.decide.lending import lent_anew
 from runs.machine.decide.plans import Requirement, ask_anew
 from runs.machine.decide.sends import found_open
@@ -15,10 +16,12 @@ from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import REENTRY, Facts, failed, report
 from runs.machine.transitions import NO_APPROVER
 
+#: What became of a constraint -> the reason that it is; where its source could not be asked, that of the check.
+_CONSTRAINTS = {"withdrawn": "constraint_withdrawn", "amended": "constraint_amended"}
 #: check -> the reason of needs_human that its failure is. Those that are not here lead elsewhere.
 _HUMAN_REASONS = {
     "log": "log_damaged", "schema": "schema_incompatible", "code": "version_unavailable",
-    "deadline": "deadline_passed", "constraints": "constraint_withdrawn", "plan": "log_damaged",
+    "deadline": "deadline_passed", "constraints": "observation_stale", "plan": "log_damaged",
     "authority": "authority_lost", "budget": "budget_exhausted",
 }  # fmt: skip
 _REPLAN = frozenset({"goal", "policy", "resources", "observations", "assumptions"})
@@ -60,7 +63,7 @@ def _follows(
     if first in reenters:
         return _reentered(state, requirement, request, now)
     if first.name in _HUMAN_REASONS:
-        return (e.HumanNeeded(reasons=_reasons(lost)),)
+        return *told(state, facts.constraints_now), e.HumanNeeded(reasons=_reasons(lost))
     if first.name == "cancel":
         return (e.CancelBegan(),)
     if first.name == "effects":
@@ -92,7 +95,7 @@ def _reasons(lost: tuple[e.Check, ...]) -> tuple[e.Reason, ...]:
     """All failures that a person has to deal with; the order of the reasons decides among them."""
     found: dict[str, e.Reason] = {}
     for check in lost:
-        if code := _HUMAN_REASONS.get(check.name):
+        if code := _CONSTRAINTS.get(check.became) or _HUMAN_REASONS.get(check.name):
             evidence = other_code(lost) if check.name == "code" else check.now
             found.setdefault(code, e.Reason(code=code, subject=check.subject, evidence=evidence))
     return tuple(found.values())

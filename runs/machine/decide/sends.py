@@ -230,7 +230,7 @@ def resend_unknown(state: s.RunState, number: int, *, sender: e.Sender, now: dat
 def _not_again(state: s.RunState, now: datetime) -> str:
     """What keeps an effect from being sent again that nothing would be sent for the first time under either."""
     if state.outdated:
-        return f"the goal was revised to v{state.goal.version}: it is not sent again for the one before"
+        return _changed_since(state)
     if state.undoing:
         return ""
     if state.cancel_requested:
@@ -241,6 +241,12 @@ def _not_again(state: s.RunState, now: datetime) -> str:
         if deadline and now > deadline
         else ""
     )
+
+
+def _changed_since(state: s.RunState) -> str:
+    if state.plan and state.plan.plan.goal_version != state.goal.version:
+        return f"the goal was revised to v{state.goal.version}: it is not sent again for the one before"
+    return "the constraints changed: it is not sent again under those before"
 
 
 def dispatched(state: s.RunState, number: int) -> Events:

@@ -1,0 +1,54 @@
+"""Constraints: what makes two the same one, their digest, and what a source says about one now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from runs.machine import state as s
+from runs.machine.canonical import canonical, digest
+from runs.machine.events import Actor, Term
+
+
+class Became(StrEnum):
+    """What became of an accepted constraint at its source."""
+
+    STANDS = "stands"
+    WITHDRAWN = "withdrawn"
+    AMENDED = "amended"
+    UNREACHABLE = "unreachable"  #: the source could not be asked, so nobody knows
+
+
+class SourceNow(msgspec.Struct, frozen=True, kw_only=True):
+    """What the source of a constraint says now. `term` is how it states an amended one; `why` and `by` tell of the
+    change, or why the source could not be asked.
+    """
+
+    became: Became = Became.STANDS
+    term: Term | None = None
+    why: str = ""
+    by: Actor | None = None
+
+
+STANDS = SourceNow()
+NOT_ASKED = SourceNow(became=Became.UNREACHABLE, why="its source was not asked")
+
+
+def identity(term: Term) -> str:
+    """Equal for the same constraint of a source, whatever it says by now. Without a name its text is what it is."""
+    return canonical([term.source_kind, term.source_ref, term.name or term.text])
+
+
+def constraints_digest(constraints: Iterable[s.Constraint]) -> str:
+    """One digest over the constraints in force: those that were not withdrawn, as they were accepted."""
+    return digest(
+        "constraints", canonical([[c.number, _said(c.term)] for c in constraints if not c.withdrawn])
+    )
+
+
+def _said(term: Term) -> dict[str, str]:
+    """What a constraint says. Fields that came later count only where they say something: older digests stay."""
+    fields: dict[str, str] = msgspec.to_builtins(term)
+    return {name: text for name, text in fields.items() if text or name not in ("name", "predicate")}
