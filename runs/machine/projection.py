@@ -21,7 +21,7 @@ Rows = dict[str, list[Row]]
 LONGEST = 300
 #: Grows when the same state comes to amount to other rows: where a column is added, or made of something else. The rows
 #: of open runs are then made anew at their next revalidation, and are not taken for damaged.
-VERSION: Final = 1
+VERSION: Final = 2
 #: What made the rows: the version of the reducer and that of the rows.
 PROJECTED: Final = f"{REDUCER_VERSION}.{VERSION}"
 

@@ -24,6 +24,10 @@ KEPT = {
         "children": "child_id ended_seq name run_id seq step tenant_id",
     },
 }
+KEPT["1.2"] = KEPT["1.1"] | {
+    "constraints": "amended_version name number predicate run_id seq source_kind source_ref source_version tenant_id "
+    "text withdrawn_seq",
+}
 
 
 def test_other_columns_are_another_version() -> None:

@@ -83,15 +83,16 @@ def test_rows_of_another_version_are_made_anew_as_an_event_and_the_run_goes_on(
     damage(
         "UPDATE runs_planversion SET steps = 9 WHERE run_id = %s", run.pk
     )  # as an older release counted them
+    before = projection.PROJECTED
     for module in (projection, revalidate, revalidation):
-        monkeypatch.setattr(module, "PROJECTED", "1.2")
+        monkeypatch.setattr(module, "PROJECTED", "9.9")
 
     state = advance(run)
 
     assert state.state is State.SUCCEEDED
     made = [r.event for r in log(run.pk) if isinstance(r.event, e.ProjectionRebuilt)]
-    assert made == [e.ProjectionRebuilt(was="1.1", now="1.2")]
-    assert state.projected == "1.2"
+    assert made == [e.ProjectionRebuilt(was=before, now="9.9")]
+    assert state.projected == "9.9"
 
 
 def test_a_lease_from_before_a_restore_sends_nothing(house: House, world: World, clock: Clock) -> None:
