@@ -26,7 +26,7 @@ from runs.machine.hidden import Hidden
 from runs.models import CLOSED, Run
 from runs.models import Agent as Known
 from runs.pages import moving, words
-from runs.pages.who import who_can
+from runs.pages.who import who_can, why_address_at
 from runs.queries import readiness
 from runs.views.frame import (
     Context,
@@ -206,7 +206,8 @@ def _may(person: User, key: Key) -> Context:
     denial = Denial(kind=DenialKind.RIGHT_MISSING, person=person, right=Right.OPERATE_RUNS)
     agent = agents_for(person, Right.VIEW_RUNS).filter(name=key[0]).first()
     can = who_can(holders(Right.OPERATE_RUNS, agent)) if agent else ""
-    return {"may_move": False, "why_not": denial.sentence, "who_can": can}
+    why = why_address_at(Right.OPERATE_RUNS, agent) if agent else ""
+    return {"may_move": False, "why_not": denial.sentence, "who_can": can, "why_url": why}
 
 
 def _forbidden(request: HttpRequest, key: Key) -> HttpResponse:
@@ -219,6 +220,7 @@ def _forbidden(request: HttpRequest, key: Key) -> HttpResponse:
         "detail": _("You cannot move these runs. Nothing was moved."),
         "rule": may["why_not"],
         "who_can": may["who_can"],
+        "why_url": may["why_url"],
     }
     return show(request, "errors/403.html", {**shell(request), **context}, status=403)
 

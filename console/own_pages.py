@@ -5,13 +5,13 @@
 `keep_refused` a refused attempt · `typed` what was typed into a field · `damaged` the error of a form without an id
 `guarded` declares what a page is about and takes
 `who_can` the people who may do a thing, as a sentence · `joined` a list and `moment` a time inside one
-`lending_facts` what sentences say of a grant
+`lending_facts` what sentences say of a grant · `why_address_at` where it is told why one can or cannot
 """
 
 from __future__ import annotations
 
 from accounts.guards import On, guarded
-from runs.pages.who import who_can
+from runs.pages.who import who_can, why_address_at
 from runs.pages.words import joined, lending_facts, moment
 from runs.views.frame import (
     Context,
@@ -47,4 +47,5 @@ __all__ = [
     "typed",
     "uuid_of",
     "who_can",
+    "why_address_at",
 ]

@@ -25,7 +25,7 @@ from runs.clock import database_now
 from runs.ledger import LogUnreadable, load
 from runs.models import Agent, Run
 from runs.pages import words
-from runs.pages.why_cannot import ASKED, answer
+from runs.pages.why_cannot import about, answer, answer_at
 from runs.views.frame import Context, console_page, person_of, query_value, shell, show, signed_in_at, uuid_of
 
 #: Rules between people, and what no right outweighs.
@@ -105,17 +105,20 @@ class _Places:
 @guarded(On.PERSON)
 @require_safe
 def check(request: HttpRequest) -> HttpResponse:
-    """Whether a person can do a thing with a run, and which rule says so. Asks nothing of the address but to read."""
+    """Whether a person can do a thing with a run, an agent or an organisation, and which rule says so. Reads only."""
     asker = person_of(request)
-    people = _members(list(asker.tenants()))
+    tenants = list(asker.tenants())
+    people = _members(tenants)
     asked = uuid_of(query_value(request, "person"))
     person = (people.filter(pk=asked).first() if asked else None) or asker
-    action, run_id = query_value(request, "action"), query_value(request, "run")
+    action, run_id, on = (query_value(request, name) for name in ("action", "run", "on"))
+    places = _things(tenants)
     context: Context = {
         "people": [{"value": str(p.pk), "label": p.shown_name, "chosen": p == person} for p in people],
-        "actions": [{"value": r.value, "label": r.label, "chosen": r.value == action} for r in ASKED],
+        "actions": [{"value": r.value, "label": r.label, "chosen": r.value == action} for r in Right],
+        "places": [{"value": key, "label": _named(x), "chosen": key == on} for key, x in places.items()],
         "run_id": run_id,
-        **(_asked(request, person, action, run_id) if run_id and action else {}),
+        **(_asked(request, person, action, run_id or places.get(on)) if action and (run_id or on) else {}),
     }
     return show(request, "console/why_cannot.html", {**shell(request), **context})
 
@@ -125,14 +128,42 @@ def _members(tenants: list[Tenant]) -> QuerySet[User]:
     return found.order_by("display_name", "username")
 
 
-def _asked(request: HttpRequest, person: User, action: str, run_id: str) -> Context:
-    """The answer, or why there is none. Whoever asks learns of no run that they may not see."""
+def _things(tenants: list[Tenant]) -> dict[str, Agent | Tenant]:
+    """The organisations of the person who asks, each with its agents, by the form's value."""
+    agents = Agent.objects.filter(tenant__in=tenants).select_related("tenant").order_by("title")
+    found: dict[str, Agent | Tenant] = {}
+    for tenant in sorted(tenants, key=lambda x: x.name):
+        found[f"tenant-{tenant.pk}"] = tenant
+        found |= {f"agent-{agent.pk}": agent for agent in agents if agent.tenant_id == tenant.pk}
+    return found
+
+
+def _named(thing: Run | Agent | Tenant) -> str:
+    match thing:
+        case Run():
+            return thing.pk
+        case Agent():
+            facts = {"agent": thing.title, "tenant": thing.tenant.name}
+            return _("the agent %(agent)s of %(tenant)s") % facts
+        case _:
+            return _("all of %(tenant)s") % {"tenant": thing.name}
+
+
+def _asked(request: HttpRequest, person: User, action: str, on: str | Agent | Tenant | None) -> Context:
+    """The answer, or why there is none. Whoever asks learns of nothing that they may not see."""
     asker = person_of(request)
-    if action not in ASKED:
+    if action not in Right:
         return {"unknown": _("There is no such action. Choose one of the list.")}
+    if on is None:
+        return {"unknown": _("There is no such agent or organisation. Choose one of the list.")}
+    right = Right(action)
     try:
-        run = run_for(asker, run_id)
-        found = answer(person, Right(action), run, load(run.pk))
+        thing = about(right, run_for(asker, on) if isinstance(on, str) else on)
+        found = (
+            answer(person, right, thing, load(thing.pk))
+            if isinstance(thing, Run)
+            else answer_at(person, right, thing)
+        )
     except RunNotFound:
         return {"unknown": _("You see no run with this id. Whether there is one is not told.")}
     except LogUnreadable as error:
@@ -140,9 +171,9 @@ def _asked(request: HttpRequest, person: User, action: str, run_id: str) -> Cont
             "unknown": _("The log of this run cannot be read by this version: %(why)s")
             % {"why": words.ended(str(error))}
         }
-    facts = {"person": person.shown_name, "action": words.inside(str(Right(action).label)), "run": run.pk}
-    yes = _("Yes: %(person)s can do this now with %(run)s: %(action)s.")
-    no = _("No: %(person)s cannot do this now with %(run)s: %(action)s.")
+    facts = {"person": person.shown_name, "action": words.inside(str(right.label)), "thing": _named(thing)}
+    yes = _("Yes: %(person)s can do this now with %(thing)s: %(action)s.")
+    no = _("No: %(person)s cannot do this now with %(thing)s: %(action)s.")
     again = _again(request) if found.recent and person == asker else {}
     return {"verdict": (yes if found.yes else no) % facts, "rule": found.rule, "more": found.more, **again}
 

@@ -24,7 +24,7 @@ from runs import actions, affected, tryout
 from runs.access import agents_for, visible_runs
 from runs.machine.transitions import Refused
 from runs.models import Agent
-from runs.pages.who import who_can
+from runs.pages.who import who_can, why_address_at
 from runs.views.frame import (
     Context,
     console_page,
@@ -375,6 +375,7 @@ def _forbidden(
         "detail": _("You cannot change the policy of this agent. Nothing was changed."),
         "rule": error.denial.sentence,
         "who_can": who_can(holders(Right.MANAGE_POLICIES, agent)),
+        "why_url": why_address_at(Right.MANAGE_POLICIES, agent),
         "back_url": address("policy", agent),
         "back_label": _("Back to the policy"),
     }

@@ -12,7 +12,7 @@ from accounts.models import Tenant, User
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right, holders, tenants_with
 from console.middleware import request_id
-from runs.pages.who import who_can
+from runs.pages.who import who_can, why_address_at
 from runs.views.frame import Context, person_of, query_value, shell, show, submission_of, typed
 from runs.views.refusals import keep_refused
 from runs.views.results import keep_result, kept_result
@@ -84,6 +84,7 @@ def forbidden(request: HttpRequest, error: PeopleRefusedError, tenant: Tenant | 
         "detail": _("You cannot manage people here."),
         "rule": error.sentence,
         "who_can": who_can([p for p in others if p != person_of(request)]) if others else "",
+        "why_url": why_address_at(Right.MANAGE_PEOPLE, tenant) if tenant else "",
     }
     return show(request, "errors/403.html", {**shell(request), **context}, status=403)
 

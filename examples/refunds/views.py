@@ -28,6 +28,7 @@ from console.own_pages import (
     submission_of,
     uuid_of,
     who_can,
+    why_address_at,
 )
 from examples.refunds import lending, progress
 from examples.refunds.agent import REFUNDS
@@ -127,7 +128,10 @@ def _why_not(person: User) -> Context:
     """Why there is no form, and who could use it."""
     denial = Denial(kind=DenialKind.RIGHT_MISSING, person=person, right=Right.START_RUNS)
     agent = agents_for(person, Right.VIEW_RUNS).filter(name=REFUNDS.name).first()
-    return {"why_not": denial.sentence, "who_can": who_can(holders(Right.START_RUNS, agent)) if agent else ""}
+    if agent is None:
+        return {"why_not": denial.sentence, "who_can": ""}
+    can = who_can(holders(Right.START_RUNS, agent))
+    return {"why_not": denial.sentence, "who_can": can, "why_url": why_address_at(Right.START_RUNS, agent)}
 
 
 def _forbidden(request: HttpRequest) -> HttpResponse:
@@ -144,6 +148,7 @@ def _forbidden(request: HttpRequest) -> HttpResponse:
         "detail": _("You cannot start runs. Nothing was started."),
         "rule": why["why_not"],
         "who_can": why["who_can"],
+        "why_url": why.get("why_url", ""),
     }
     return show(request, "errors/403.html", {**shell(request), **context}, status=403)
 

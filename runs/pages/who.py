@@ -11,7 +11,7 @@ from uuid import UUID
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from accounts.models import User
+from accounts.models import Tenant, User
 from accounts.rights import Denial, DenialKind, Right
 from approvals.quorums import barred_from
 from runs.machine import state as s
@@ -20,6 +20,7 @@ from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.hidden import hides
 from runs.machine.safety import Action, next_safe_action, right_to
 from runs.machine.transitions import ROWS, Decision, allows
+from runs.models import Agent
 from runs.pages import ending, next_action, requests, words
 
 _RUN = re.compile(r"run_[0-9A-Z]+")
@@ -129,6 +130,12 @@ def _line(action: str, url: str, right: Right, person: User, holders: Holders) -
 def why_address(right: Right, run: str) -> str:
     """Where it is told in full why one can or cannot do this with the run."""
     return f"{reverse('permission-check')}?{urlencode({'action': right.value, 'run': run})}"
+
+
+def why_address_at(right: Right, thing: Agent | Tenant) -> str:
+    """The same for an agent or an organisation."""
+    on = f"{'tenant' if isinstance(thing, Tenant) else 'agent'}-{thing.pk}"
+    return f"{reverse('permission-check')}?{urlencode({'action': right.value, 'on': on})}"
 
 
 def why_not(person: User, right: Right, people: Sequence[User]) -> str:

@@ -1762,6 +1762,10 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             **SHELL,
             "people": [{"value": "1", "label": "Lin", "chosen": True}],
             "actions": [{"value": "approve_plans", "label": "Approve plans", "chosen": True}],
+            "places": [
+                {"value": "tenant-1", "label": "all of Acme", "chosen": False},
+                {"value": "agent-1", "label": f"the agent {HOSTILE} of Acme", "chosen": False},
+            ],
             "run_id": RUN,
             "verdict": "No: Lin cannot do this now.",
             "rule": "Lin does not have the right “Approve plans” here.",

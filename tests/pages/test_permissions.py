@@ -5,10 +5,12 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from accounts.groups import make_group
-from accounts.models import Membership, User
+from accounts.models import Membership, Tenant, User
 from accounts.rights import Right, grant_right, withdraw_right
 from runs.clock import database_now
-from runs.models import Run
+from runs.ledger import load
+from runs.models import Grant, Run
+from runs.pages.why_cannot import answer
 from tests.pages.conftest import SignIn
 from tests.pages.reading import read
 from tests.people import House
@@ -38,6 +40,56 @@ def test_each_rule_is_named_and_the_first_decides(house: House, sign_in: SignIn)
     assert "No plan of this run waits" in ask(sign_in, house.second, Right.APPROVE_PLANS, run)
     house.cancel(run)
     assert "The end of this run was asked for already" in ask(sign_in, house.operator, Right.CANCEL_RUNS, run)
+
+
+def test_it_answers_of_any_action_for_a_run_an_agent_and_an_organisation(
+    house: House, sign_in: SignIn
+) -> None:
+    """What cannot be held on a run is asked about at its agent or organisation."""
+    run = house.waiting()
+    client = sign_in(house.viewer)
+
+    def asked(**what: str) -> str:
+        answer = client.get(f"/permissions/check/?{urlencode({'person': str(house.operator.pk), **what})}")
+        assert answer.status_code == 200
+        return read(answer).one("main").text
+
+    for right in Right:
+        assert "Operator can" in asked(action=right.value, run=run.pk), right
+    agent, tenant = f"agent-{house.agent.pk}", f"tenant-{house.tenant.pk}"
+    lends = asked(action="start_runs", run=run.pk)
+    assert "Yes: Operator can do this now with the agent Payer of Acme" in lends
+    assert "Yes: Operator can do this now with the agent Payer" in asked(action="operate_runs", on=agent)
+    policies = asked(action="manage_policies", on=agent)
+    assert "No: Operator cannot" in policies and "on this agent (Payer), or on all of Acme" in policies
+    for action in ("manage_people", "see_audit"):
+        for on in (agent, tenant):
+            said = asked(action=action, on=on)
+            assert "No: Operator cannot do this now with all of Acme" in said
+            assert "It is held on all of Acme. Nobody may do this now" in said
+    grant_right(to=house.operator, right=Right.SEE_AUDIT, obj=house.tenant, actor=None, now=database_now())
+    assert "Yes: Operator can do this now with all of Acme: See" in asked(action="see_audit", on=tenant)
+    for wrong in ("agent-0", f"tenant-{house.stranger.pk}", "x"):
+        assert "There is no such agent or organisation" in asked(action="see_audit", on=wrong)
+    other = f"tenant-{house.stranger.tenants().get().pk}"
+    assert "There is no such agent or organisation" in asked(action="see_audit", on=other)
+
+
+def test_what_the_action_would_refuse_is_told_before(house: House, sign_in: SignIn) -> None:
+    run = house.waiting()
+    assert "Yes: Approver" in ask(sign_in, house.approver, Right.APPROVE_PLANS, run)
+    Grant.objects.filter(runs=run).update(ended_at=database_now(), why="", by=house.operator)
+    assert "What the run acts on is over" in ask(sign_in, house.approver, Right.APPROVE_PLANS, run)
+    grant_right(to=house.viewer, right=Right.REVISE_GOALS, obj=run, actor=None, now=database_now())
+    assert "Yes: Viewer" in ask(sign_in, house.viewer, Right.REVISE_GOALS, run)
+    house.cancel(run)
+    ending = ask(sign_in, house.viewer, Right.REVISE_GOALS, run)
+    assert "No: Viewer" in ending and "The end of this run was asked for already." in ending
+    Tenant.objects.filter(pk=house.tenant.pk).update(second_factor=True)
+    lacking = answer(house.viewer, Right.CANCEL_RUNS, run, load(run.pk))
+    assert "does not have the right" in lacking.rule
+    lacking = answer(house.operator, Right.CANCEL_RUNS, run, load(run.pk))
+    assert lacking.rule == "An organisation demands a second factor that Operator has not set up yet."
 
 
 def test_it_answers_about_other_people_of_ones_organisations_only(house: House, sign_in: SignIn) -> None:
