@@ -32,6 +32,8 @@ urlpatterns = [
 ]
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+#: Where the pages have axe from: a browser need not read the same half megabyte again for each of them.
+AXE = "/static/axe.js"
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 LIN = SimpleNamespace(is_authenticated=True, shown_name="Lin")
 
@@ -48,7 +50,7 @@ def rendered(name: str) -> str:
 def barriers(page: Page, **options: Any) -> list[tuple[str, list[str]]]:
     """What axe finds: rule and the elements that break it."""
     if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE_SCRIPT)
+        page.add_script_tag(url=AXE)
     found = page.evaluate("options => axe.run(options)", {**options, "resultTypes": ["violations"]})
     return [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]]
 
@@ -93,6 +95,8 @@ class Server(ThreadingHTTPServer):
 
     def answer(self, address: str) -> tuple[int, str, bytes]:
         """Status, content type and body."""
+        if address == AXE:
+            return 200, TYPES[".js"], AXE_SCRIPT.encode()
         if address.startswith("/static/"):
             found = Path(str(finders.find(address.removeprefix("/static/"))))
             return 200, TYPES[found.suffix], found.read_bytes()
@@ -122,6 +126,8 @@ class Answer(BaseHTTPRequestHandler):
             self.send_header("Location", body.decode())
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
+        if self.path.startswith("/static/"):
+            self.send_header("Cache-Control", "max-age=3600")
         self.send_header("Content-Security-Policy", build_policy(settings.SECURE_CSP))
         self.end_headers()
         self.wfile.write(body)
@@ -136,8 +142,8 @@ def addresses(settings: Settings) -> None:
     settings.ROOT_URLCONF = __name__
 
 
-@pytest.fixture
-def server(addresses: None) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def served() -> Iterator[Server]:
     started = Server()
     Thread(target=started.serve_forever, args=(0.05,), daemon=True).start()
     yield started
@@ -146,33 +152,75 @@ def server(addresses: None) -> Iterator[Server]:
 
 
 @pytest.fixture
+def server(served: Server) -> Server:
+    """With nothing to tell, and nothing posted."""
+    served.notices, served.posts = (204, ""), []
+    return served
+
+
+class Opened:
+    """Opens pages, and hears what the browser says of them."""
+
+    def __init__(self, browser: Browser, server: Server) -> None:
+        self.browser, self.server = browser, server
+        self.contexts: list[BrowserContext] = []
+        self.errors: list[str] = []
+
+    def page(self, **options: Any) -> Page:
+        """An empty one, of a context of its own."""
+        context = self.browser.new_context(base_url=self.server.url, **options)
+        context.set_default_timeout(5_000)
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if complaint(said) else None)
+        return page
+
+    def close(self) -> None:
+        while self.contexts:
+            self.contexts.pop().close()
+
+
+@pytest.fixture
 def opened(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Opens a page by its name in `examples.PAGES`; nothing may have complained by the end of the test."""
-    contexts: list[BrowserContext] = []
-    errors: list[str] = []
+    pages = Opened(browser, server)
 
     def open_page(name: str, **options: Any) -> Page:
-        context = browser.new_context(base_url=server.url, **options)
-        context.set_default_timeout(5_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if complaint(said) else None)
+        page = pages.page(**options)
         page.goto(f"/{name}/")
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert errors == []
+    pages.close()
+    assert pages.errors == []
+
+
+@pytest.fixture(scope="module")
+def one_by_one(browser: Browser, served: Server) -> Iterator[tuple[Opened, Page]]:
+    """One page for all that is only looked at."""
+    pages = Opened(browser, served)
+    yield pages, pages.page()
+    pages.close()
+
+
+@pytest.fixture
+def looked_at(one_by_one: tuple[Opened, Page], server: Server) -> Iterator[Page]:
+    """That page, bright and wide, with nothing remembered of the one before."""
+    pages, page = one_by_one
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    pages.errors.clear()
+    yield page
+    page.evaluate("sessionStorage.clear(), localStorage.clear()")
+    assert pages.errors == []
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", PAGES)
-def test_no_page_has_a_barrier_in_either_theme_or_on_a_narrow_screen(
-    opened: Callable[..., Page], name: str
-) -> None:
-    page = opened(name)
+def test_no_page_has_a_barrier_in_either_theme_or_on_a_narrow_screen(looked_at: Page, name: str) -> None:
+    page = looked_at
+    page.goto(f"/{name}/")
 
     assert page.evaluate("document.scrollingElement.scrollWidth") == 1280
     assert barriers(page, runOnly=WCAG) == []
