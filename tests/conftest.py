@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.fixtures.browser import browser, open_page, page
 from tests.fixtures.clock import clock
-from tests.fixtures.database import furnished_db, live_db, migrated_db, test_servers
+from tests.fixtures.database import bare, furnished, furnished_db, live_db, migrated_db, test_servers
 from tests.fixtures.processes import broker, second_web, web, workers
 
 # A loaded machine is no fault of what is tested. The same examples each time: what fails, fails because of the change
@@ -20,9 +20,11 @@ settings.register_profile(
 settings.load_profile("repository")
 
 __all__ = [
+    "bare",
     "broker",
     "browser",
     "clock",
+    "furnished",
     "furnished_db",
     "live_db",
     "migrated_db",

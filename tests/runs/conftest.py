@@ -30,7 +30,7 @@ def world(settings: Settings) -> Iterator[World]:
 def house(live_db: object, world: World) -> Iterator[House]:
     """The people, the agent, and at the end the replay check on every run."""
     yield find_house()
-    connection.close()  # a test may have ended it from outside
+    connection.close_if_unusable_or_obsolete()  # a test may have ended it from outside
     assert_nothing_waits_for_nothing()
     for run in Run.objects.filter(seq__gt=0):
         assert_replays(run)
