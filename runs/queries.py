@@ -33,6 +33,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.expiry import SOON
 from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
+from runs.shapes import Shape
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
@@ -129,18 +130,24 @@ def counts(runs: QuerySet[Any], views: dict[str, Q]) -> dict[str, int]:
     return runs.aggregate(**{name: Count("pk", filter=view) for name, view in views.items()})
 
 
+def _waiting(person: User, now: datetime) -> QuerySet[Any]:
+    return annotated(person, now).filter(VIEWS["all"])
+
+
+_WAITING: Final = Shape(_waiting)
+_WAITING_FOR: Final = Shape(lambda person, now: _waiting(person, now).filter(actionable(person)))
+_AGENTS: Final = Shape(lambda person, _: agents_for(person, Right.OPERATE_RUNS))
+_RUNS: Final = Shape(lambda person, _: Run.objects.filter(permits(person, Right.OPERATE_RUNS)))
+
+
 def waiting_count(person: User, now: datetime) -> int:
     """How many runs the inbox lists for this person at first: for operators those that they can act on."""
-    waiting = annotated(person, now).filter(VIEWS["all"])
-    return (waiting.filter(actionable(person)) if operates(person) else waiting).count()
+    return (_WAITING_FOR if operates(person) else _WAITING).count(person, now)
 
 
 def operates(person: User) -> bool:
     """Whether there is an agent or a run that this person operates."""
-    return (
-        agents_for(person, Right.OPERATE_RUNS).exists()
-        or Run.objects.filter(permits(person, Right.OPERATE_RUNS)).exists()
-    )
+    return _AGENTS.any(person) or _RUNS.any(person)
 
 
 def doubts(run_ids: Sequence[str]) -> dict[str, list[Effect]]:
