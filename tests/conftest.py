@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 from tests.fixtures.browser import browser, open_page, page
 from tests.fixtures.clock import clock
 from tests.fixtures.database import bare, furnished, furnished_db, live_db, migrated_db, test_servers
+from tests.fixtures.migrated import django_db_setup
 from tests.fixtures.processes import broker, second_web, web, workers
 
 # A loaded machine is no fault of what is tested. The same examples each time: what fails, fails because of the change
@@ -24,6 +25,7 @@ __all__ = [
     "broker",
     "browser",
     "clock",
+    "django_db_setup",
     "furnished",
     "furnished_db",
     "live_db",

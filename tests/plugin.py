@@ -54,12 +54,16 @@ class TestServers:
         self._drop_leftovers()
 
     def _drop_leftovers(self) -> None:
+        for name in self.databases("test_live_"):
+            self.drop_database(name)
+
+    def databases(self, prefix: str) -> list[str]:
+        """The names of those that begin so."""
         with self.postgres.connect() as connection:
-            left = connection.execute(
-                r"select datname from pg_database where datname like 'test\_live\_%'"
+            found = connection.execute(
+                "select datname from pg_database where starts_with(datname, %s)", [prefix]
             ).fetchall()
-        for (name,) in left:
-            self.drop_database(str(name))
+        return [str(name) for (name,) in found]
 
     def copy_database(self, template: str, name: str) -> None:
         with self.postgres.connect() as connection:

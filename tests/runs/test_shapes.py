@@ -14,7 +14,10 @@ from runs.clock import database_now
 from runs.models import Run
 from runs.queries import VIEWS, actionable, annotated, operates, waiting_count
 from runs.shapes import Shape
+from tests.pages.conftest import time_to_decide
 from tests.people import House
+
+__all__ = ["time_to_decide"]
 
 
 def test_each_persons_count_is_that_of_the_query_written_for_them(house: House) -> None:
