@@ -31,13 +31,13 @@ demo: base  ## Set everything up and run the product with demo data, until Ctrl-
 	@exec $(PY) manage.py up --demo --port $(PORT)
 
 test: dev  ## Set everything up and run the tests (ARGS="-k name", BROWSER=none)
-	@exec $(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+	@exec $(PY) -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-pg15: dev  ## Run the database tests on PostgreSQL 15 (package postgresql-15; TESTS=tests for all)
-	@TEST_POSTGRES=15 BROWSER=none exec $(PY) -m pytest -n 2 --dist loadfile $(or $(TESTS),$(DATABASE_TESTS)) $(ARGS)
+	@TEST_POSTGRES=15 BROWSER=none exec $(PY) -m pytest -n 2 --dist worksteal $(or $(TESTS),$(DATABASE_TESTS)) $(ARGS)
 
 test-rabbitmq: dev  ## Run the worker tests on RabbitMQ (package rabbitmq-server; MATRIX= for every kind of tool)
-	@TEST_BROKER=rabbitmq MATRIX=$(MATRIX) BROWSER=none exec $(PY) -m pytest -n 2 --dist loadfile \
+	@TEST_BROKER=rabbitmq MATRIX=$(MATRIX) BROWSER=none exec $(PY) -m pytest -n 2 --dist worksteal \
 		$(or $(TESTS),$(WORKER_TESTS)) $(ARGS)
 
 matrix: dev  ## Kill a worker at every point, with every kind of tool and every outcome; try hundreds of lives

@@ -8,7 +8,15 @@ from hypothesis import HealthCheck, settings
 
 from tests.fixtures.browser import browser, open_page, page
 from tests.fixtures.clock import clock
-from tests.fixtures.database import bare, furnished, furnished_db, live_db, migrated_db, test_servers
+from tests.fixtures.database import (
+    bare,
+    furnished,
+    furnished_db,
+    live_db,
+    migrated_db,
+    shared_db,
+    test_servers,
+)
 from tests.fixtures.migrated import django_db_setup
 from tests.fixtures.processes import broker, second_web, web, workers
 
@@ -33,6 +41,7 @@ __all__ = [
     "open_page",
     "page",
     "second_web",
+    "shared_db",
     "test_servers",
     "web",
     "workers",

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
+from django.test.utils import override_settings
 
 from examples.lives.lives import LIFE, begin, follow
 from examples.lives.stage import stage
@@ -24,15 +24,20 @@ from runs.pages import words
 from tests.fixtures.clock import Clock
 
 
-@pytest.fixture
-def lives(live_db: object, settings: Settings, clock: Clock) -> Iterator[dict[str, Run]]:
-    """Every life, moved by an engine until it stops."""
-    settings.HANDOFF_AGENTS = ["examples.lives.agent:LIVES", "examples.lives.agent:RULED"]
+@pytest.fixture(scope="module")
+def lives(shared_db: object) -> Iterator[dict[str, Run]]:
+    """Every life, moved by an engine until it stops. No test goes on with a run that another looks at after it."""
+    with override_settings(HANDOFF_AGENTS=["examples.lives.agent:LIVES", "examples.lives.agent:RULED"]):
+        agents.registered.cache_clear()
+        yield _lived()
     agents.registered.cache_clear()
+
+
+def _lived() -> dict[str, Run]:
     refunds, people = make_house({who.username: f"password of {who.username}" for who in PEOPLE})
     agent, who = stage(refunds, people)
     runs = begin(agent, who)
-    end = time.monotonic() + 60
+    clock, end = Clock(), time.monotonic() + 60
     while (left := follow(runs, who)) and time.monotonic() < end:
         for reason in left:
             engine.advance(runs[reason].pk)
@@ -43,8 +48,7 @@ def lives(live_db: object, settings: Settings, clock: Clock) -> Iterator[dict[st
             clock.move(timedelta(seconds=5))  # between the tries at reading
     assert left == []
     assert [run.pk for run in begin(agent, who).values()] == [run.pk for run in runs.values()]
-    yield runs
-    agents.registered.cache_clear()
+    return runs
 
 
 def test_there_is_a_life_for_every_reason() -> None:
