@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from functools import lru_cache
@@ -151,7 +151,32 @@ def compiled(source: str) -> Expression:
     if unknown := sorted(set(program.variables()) - NAMES.keys()):
         raise ExpressionRefused(_unknown(unknown[0]))
     _try(found)
-    return found
+    return replace(found, program=_with_amounts(source, tokens) or program)
+
+
+def _with_amounts(source: str, tokens: list[_Token]) -> cel.Program | None:
+    """The same with each `money("…")` as the amount that it is, which is not made anew each time; None: it has none.
+
+    An amount that CEL writes otherwise stays a call.
+    """
+    written, at = "", 0
+    for number, token in enumerate(tokens):
+        text = _literal(tokens, number) if token.text == "money" else None
+        if text and (amount := _as_duration(text.text[1:-1])):
+            end = tokens[number + 3]
+            written, at = written + source[at : token.at] + amount, end.at + len(end.text)
+    return _parsed(written + source[at:]) if at else None
+
+
+def _as_duration(text: str) -> str:
+    """An amount as CEL writes the duration that it travels as; empty where that would be another."""
+    amount = money(text)
+    made = f'duration("{amount // timedelta(microseconds=1)}us")'
+    try:
+        same = _in_cel(lambda: cel.compile(made).execute(context_of({})))
+    except ExpressionFailed:
+        return ""
+    return made if same == amount else ""
 
 
 def _tokens(source: str) -> list[_Token]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from approvals.documents import DocumentPolicy, DocumentRefused, policy_of
-from approvals.expressions import LONGEST, ExpressionRefused, compiled, money, rounded_up
+from approvals.expressions import LONGEST, ExpressionRefused, compiled, context_of, money, rounded_up
 from approvals.policy import CheckKind, Party, Quorum, Step, requirement
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -207,6 +207,21 @@ def test_money_is_exact_and_a_cost_never_counts_for_less(amount: Decimal, cost: 
     assert money(str(amount)).total_seconds() >= 0
     assert (money(str(amount)) < rounded_up(cost)) == (amount < cost)
     assert rounded_up(amount) == money(amount)
+
+
+@given(
+    st.decimals(min_value=-(10**13), max_value=10**13, places=6),
+    st.decimals(min_value=0, max_value=10**13, places=6),
+    st.sampled_from(["==", "<", ">="]),
+)
+def test_an_amount_that_an_expression_writes_out_is_what_its_call_would_give(
+    amount: Decimal, cost: Decimal, sign: str
+) -> None:
+    """It is made once, when the expression is accepted, also beyond what CEL writes as a duration."""
+    written = f'(cost {sign} money( "{amount:f}" )) == (cost {sign} money(arguments.amount))'
+    written = f'{written} && tool != "money(\\"1\\")"'
+    context = context_of({"cost": rounded_up(cost), "arguments": {"amount": f"{amount:f}"}, "tool": "x"})
+    assert compiled(written).holds(context)
 
 
 @pytest.mark.parametrize("value", [1.5, True, None, "1.0000001", "1e20", "NaN", "", "1,5", [], "Infinity"])
