@@ -219,16 +219,37 @@ def tried(agent: Agent, then: Policy, titles: dict[str, Run]) -> Context:
     )
     return {
         "text": text % facts if found else _("There is no past plan to try it on."),
+        "refused": _refused(found),
         "differs": [_differs(t, titles[t.run]) for t in other if t.run in titles],
         "hidden": sum(t.run not in titles for t in other),
     }
 
 
+def _refused(found: list[tryout.Tried]) -> str:
+    """How many of the plans its limit would refuse as they are proposed; empty where neither policy refuses any."""
+    then, today = sum(t.refused_then for t in found), sum(t.refused_today for t in found)
+    if not (then or today):
+        return ""
+    text = ngettext(
+        "It would refuse %(then)d plan for too many changes that cannot be undone; the one in force refuses "
+        "%(today)d.",
+        "It would refuse %(then)d plans for too many changes that cannot be undone; the one in force refuses "
+        "%(today)d.",
+        then,
+    )
+    return text % {"then": then, "today": today}
+
+
 def _differs(found: tryout.Tried, run: Run) -> Context:
     return {
-        "run": found.run, "title": run.goal, "version": found.version, "today": asks(found.today),
-        "then": asks(found.then),
+        "run": found.run, "title": run.goal, "version": found.version,
+        "today": _or_refused(found.today, found.refused_today),
+        "then": _or_refused(found.then, found.refused_then),
     }  # fmt: skip
+
+
+def _or_refused(asked: Requirement, refused: bool) -> str:
+    return _("refused: the agent has to split it") if refused else asks(asked)
 
 
 class StepWrong(ValueError):

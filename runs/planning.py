@@ -154,10 +154,15 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
     return made
 
 
+def cannot_be_undone(steps: Iterable[s.PlanStep]) -> int:
+    """How many changes of a plan cannot be undone."""
+    return sum(step.wait is None and not step.reversible for step in steps)
+
+
 def _too_many(rules: policy.Policy, steps: Iterable[s.PlanStep | None]) -> list[str]:
     """More changes that cannot be undone than the policy lets people decide at once."""
     most = policy.most_irreversible(rules)
-    found = sum(step is not None and step.wait is None and not step.reversible for step in steps)
+    found = cannot_be_undone(step for step in steps if step)
     if most is None or found <= most:
         return []
     return [

@@ -10,7 +10,7 @@ import msgspec
 from django.db import connection
 
 from approvals import policy
-from runs import judging
+from runs import judging, planning
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.models import Agent
@@ -34,11 +34,14 @@ class Tried:
     version: int
     today: policy.Requirement
     then: policy.Requirement
+    #: More changes that cannot be undone than the policy allows in one plan: it would be refused as it is proposed.
+    refused_today: bool = False
+    refused_then: bool = False
 
     @property
     def differs(self) -> bool:
-        """Whether anything that approvers would notice is another."""
-        return _asks(self.today) != _asks(self.then)
+        """Whether anything that approvers or the planner would notice is another."""
+        return (_asks(self.today), self.refused_today) != (_asks(self.then), self.refused_then)
 
 
 def _asks(asked: policy.Requirement) -> tuple[object, ...]:
@@ -73,4 +76,11 @@ def _tried(
     return Tried(
         run=run, version=plan.version, today=policy.requirement(policy=today, steps=steps),
         then=policy.requirement(policy=then, steps=steps),
+        refused_today=_refused(today, plan), refused_then=_refused(then, plan),
     )  # fmt: skip
+
+
+def _refused(rules: policy.Policy, plan: s.PlanDocument) -> bool:
+    """Whether the limit of the policy keeps the plan from being proposed. One that undoes is code's: it has none."""
+    most = policy.most_irreversible(rules)
+    return most is not None and not plan.undo and planning.cannot_be_undone(plan.steps) > most

@@ -1191,6 +1191,7 @@ POLICY_VERSION: Final[dict[str, Any]] = {
     },
     "tried": {
         "text": "Of the last 200 plans it would have asked people for 14; the one in force asks for 9.",
+        "refused": "It would refuse 2 plans for too many changes that cannot be undone; the one in force refuses 0.",
         "differs": [
             {
                 "run": RUN,

@@ -115,6 +115,21 @@ def test_from_writing_to_a_request_under_it(house: House, manager: Client) -> No
     assert "The policy changed from 1 to payer/held/1." in told
 
 
+def test_the_trial_counts_what_the_limit_would_refuse(house: House, manager: Client) -> None:
+    run = house.scripted([{"tool": "pay_by_key", "order": str(n)} for n in (1, 2)])
+    house.waiting()
+    page = read(manager.get(keep(manager, TEXT[:-1] + ', "limits": {"irreversible": 1}}')))
+    tried = page.part("tried")
+    assert (
+        "It would refuse 1 plan for too many changes that cannot be undone; the one in force refuses 0."
+        in tried.text
+    )
+    (row,) = [row for row in tried.one("tbody").all("tr") if run.goal in row.text]
+    assert "refused: the agent has to split it" in row.text
+    without = read(manager.get(keep(manager, TEXT))).part("tried").text
+    assert "refuse" not in without
+
+
 def test_the_review_page_says_who_is_asked_and_takes_a_tick_for_a_soft_check(
     house: House, manager: Client, sign_in: SignIn
 ) -> None:
