@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -40,6 +41,22 @@ def number(name: str, *, default: int) -> int:
     if value.isascii() and value.isdecimal() and int(value):
         return int(value)
     raise BadEnvironment(f"{name} is {value!r}; use a whole number above 0")
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def lengths(name: str) -> dict[str, timedelta]:
+    """Names with lengths of time: `order=5m,price=30s`. Units are s, m, h and d."""
+    found = {}
+    for part in words(name):
+        kind, _equals, length = part.partition("=")
+        number_, unit = length.strip()[:-1], length.strip()[-1:]
+        whole = number_.isascii() and number_.isdecimal() and len(number_) < 10 and int(number_) > 0
+        if not kind.strip() or not whole or unit not in _UNITS:
+            raise BadEnvironment(f"{name} has {part!r}; use a name and a length above 0, such as order=5m")
+        found[kind.strip()] = timedelta(seconds=int(number_) * _UNITS[unit])
+    return found
 
 
 def choice(name: str, *, among: Collection[str], default: str) -> str:

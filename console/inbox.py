@@ -201,7 +201,9 @@ def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Con
 
 def _sorted_by(ranked: bool) -> str:
     if ranked:
-        return _("Sorted by risk, then effects that only a person can settle, then oldest.")
+        return _(
+            "Sorted by risk, then effects that only a person can settle, then what is overdue, then oldest."
+        )
     return _("By age, the newest first.")
 
 

@@ -23,7 +23,7 @@ from runs.machine.expiry import announced_from
 from runs.machine.hidden import Hidden
 from runs.machine.safety import Action, SafeAction, right_to
 from runs.machine.transitions import Decision, allowed_decisions
-from runs.models import CLOSED, Effect, Event, Run
+from runs.models import CLOSED, Effect, Event, Obligation, Run
 from runs.outdated import Outdated, outdated
 from runs.pages import next_action, words
 from runs.pages.who import ACTING
@@ -41,7 +41,7 @@ class Known:
     person: User
     now: datetime
     doubts: dict[str, list[Effect]]
-    owed: dict[str, list[str]]
+    owed: dict[str, list[Obligation]]
     asked: dict[str, Request]  #: the newest request about the plan of a run that waits
     reasons: dict[str, list[Reason]]
     disputed: dict[str, tuple[int, str]]  #: evidence against the record: effect, reference
@@ -90,7 +90,25 @@ def _row(run: Run, known: Known) -> Row:
         taken = next_action.as_taken(action, _rights(run, known)) or action
         url = None if watching else next_action.address(run.pk, taken)
         row |= {"next": {"label": next_action.label(taken), "url": url}, "watching": watching}
+    elif run.pk in known.owed and (run.state in CLOSED or _overdue(run, known)):
+        row |= _owing(run, known)
     return row
+
+
+def _owing(run: Run, known: Known) -> Row:
+    """What is owed has to be done and stated by a person: what is due first."""
+    first = known.owed[run.pk][0].number
+    may = run.pk in known.mine[Right.ATTEST_EFFECTS]
+    denial = Denial(kind=DenialKind.RIGHT_MISSING, person=known.person, right=Right.ATTEST_EFFECTS)
+    label = _("State that %(obligation)s is done") % {"obligation": f"B-{first}"}
+    url = reverse("obligation-attest", args=[run.pk, first])
+    return {"next": {"label": label, "url": url if may else None}, "watching": "" if may else denial.sentence}
+
+
+def _overdue(run: Run, known: Known) -> bool:
+    """Whether anything that the run owes had to be done by now."""
+    due = known.owed[run.pk][0].due_at if run.pk in known.owed else None
+    return due is not None and due <= known.now
 
 
 def _seen(run: Run, text: str, known: Known) -> str:
@@ -180,9 +198,38 @@ def _why(run: Run, known: Known) -> str:
         facts = {"effect": f"E-{effect}", "reference": reference or "–"}
         return _("Over, and evidence contradicts the record of %(effect)s: %(reference)s.") % facts
     if run.state in CLOSED and run.pk in known.owed:
-        promised = words.inside(words.joined(known.owed[run.pk]))
+        promised = words.inside("; ".join(_promise(x, known) for x in known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
-    return _("Over.") if run.state in CLOSED else _moves(run, known)
+    if run.state in CLOSED:
+        return _("Over.")
+    if _overdue(run, known):
+        late = [x for x in known.owed[run.pk] if x.due_at and x.due_at <= known.now]
+        facts = {
+            "promised": words.inside("; ".join(_promise(x, known) for x in late)),
+            "moves": _moves(run, known),
+        }
+        return _("%(promised)s. %(moves)s") % facts
+    return _moves(run, known)
+
+
+def _promise(owed: Obligation, known: Known) -> str:
+    """What is owed, to whom, by when and who keeps it; what is overdue says so first."""
+    facts = {
+        "text": words.inside(owed.text),
+        "to": owed.to_whom,
+        "owner": owed.owner_name,
+        "due": words.moment(owed.due_at) if owed.due_at else "",
+    }
+    parts = [facts["text"]]
+    if owed.to_whom:
+        parts.append(_("to %(to)s") % facts)
+    if owed.due_at:
+        parts.append(_("due %(due)s") % facts)
+    if owed.owner_name:
+        parts.append(_("owner %(owner)s") % facts)
+    said = words.joined(parts)
+    late = owed.due_at is not None and owed.due_at <= known.now
+    return _("Overdue: %(promise)s") % {"promise": said} if late else said
 
 
 def _moves(run: Run, known: Known) -> str:

@@ -242,6 +242,8 @@ STORAGES["artifacts"] = {
     "OPTIONS": {"location": env.text("HANDOFF_ARTIFACTS", default=str(HANDOFF_HOME.artifacts))},
 }
 # Bytes that a planner may be given at once; an agent may declare its own.
+#: Kind of resource -> how long what was read of one may be taken for current, whatever tools and agents say.
+HANDOFF_HALF_LIVES = env.lengths("HANDOFF_HALF_LIVES")
 HANDOFF_CONTEXT_BUDGET = env.number("HANDOFF_CONTEXT_BUDGET", default=1024 * 1024)
 
 # --- Celery ---

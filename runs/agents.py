@@ -210,10 +210,11 @@ class Promise:
 
 @dataclass(frozen=True, kw_only=True)
 class Assume:
-    """Something the plan takes for true, and the observations it rests on."""
+    """Something the plan takes for true, and its basis: observations, and constraints by their text in the view."""
 
     text: str
     rests_on: tuple[Read, ...] = ()
+    constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,6 +323,9 @@ class Agent:
     context_budget: int | None = None  #: bytes that a View may have; None: the setting HANDOFF_CONTEXT_BUDGET
     summariser: Summariser | None = None  #: None: code condenses the history
     sensitive: frozenset[str] = frozenset()  #: paths in the input of its runs, as `Tool.sensitive`
+    #: Kind of resource, what stands before the colon of its name -> how long a value of one may be taken for current,
+    #: whatever the tools say.
+    half_lives: Mapping[str, timedelta] = field(default_factory=dict)
 
     def reading(self, name: str) -> ReadingTool:
         """The reading tool of this name. Raises KeyError."""

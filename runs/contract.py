@@ -52,6 +52,7 @@ KEPT: Final[dict[str, str | Promise]] = {
     "undone": gettext_lazy("what of earlier runs it undid"),
     "undo_requested": gettext_lazy("whether what it did is to be undone"),
     "cancelled_by": gettext_lazy("who asked for its end"),
+    "hands_to": gettext_lazy("who is to keep what it owes when it is cancelled"),
     "taken_in": gettext_lazy("the checkpoint that it was taken in from"),
     "reasons": gettext_lazy("why the run needs a person"),
     "revalidation": gettext_lazy("the latest report of checks"),
@@ -228,6 +229,9 @@ def _times(agent: Agent) -> Iterator[str]:
         if isinstance(reading, ReadingTool):
             facts = {**_name(reading), "time": length(reading.half_life)}
             yield _("%(tool)s (%(system)s): what it read may be taken for current for %(time)s.") % facts
+    for kind, half_life in sorted({**agent.half_lives, **settings.HANDOFF_HALF_LIVES}.items()):
+        facts = {"kind": kind, "time": length(half_life)}
+        yield _("What was read of a resource “%(kind)s:…” may be taken for current for %(time)s.") % facts
 
 
 def _unmixed(agent: Agent) -> Iterator[str]:

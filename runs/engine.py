@@ -42,9 +42,11 @@ from runs.machine import state as s
 from runs.machine.canonical import canonical, plain, round_suffix
 from runs.machine.canonical import parse as parse_json
 from runs.machine.late import Bindings
+from runs.machine.revalidate import out_of_date
 from runs.machine.safety import Kind, verdict
+from runs.promising import promised
 from runs.recovery import Held, Sending
-from runs.tools import Ambiguous, Answer, Executed, Refused, ToolError, WritingTool
+from runs.tools import Ambiguous, Answer, Executed, ReadingTool, Refused, ToolError, WritingTool
 
 log = logging.getLogger(__name__)
 
@@ -289,13 +291,18 @@ def _read(held: Held, proposal: agents.Read) -> bool:
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
     known = held.state.observations.get((proposal.tool, arguments))
-    if known and known.expires_at > held.clock.now():
+    if known and known.current(held.clock.now()):
         problem = f"{telling.asked(tool, arguments)} was read and is current"
         held.decide(lambda state, now: decide.proposal_refused(state, (problem,)))
         return True
-    read = facts.read_once(tool, arguments, held.clock.now(), tenant=held.state.identity.tenant)
-    _observed(held, telling.asked(tool, arguments), read)
+    _observed(held, telling.asked(tool, arguments), _read_now(held, tool, arguments))
     return True
+
+
+def _read_now(held: Held, tool: ReadingTool, arguments: str) -> facts.Read:
+    return facts.read_once(
+        tool, arguments, held.clock.now(), tenant=held.state.identity.tenant, half_lives=held.agent.half_lives
+    )
 
 
 def _told(agent: agents.Agent, proposal: agents.Read, error: Exception) -> str:
@@ -351,7 +358,8 @@ def _execute(held: Held) -> bool:
     state = held.state
     # In a round that nobody approved the next step is not sent: the same checks find that, and ask people anew.
     covered = all(map(state.covers_round, state.remaining[:1])) and not state.approval_over
-    if not (held.validated(state) and covered):
+    # What the next step rests on may have grown too old while the steps before it were done.
+    if not (held.validated(state) and covered) or out_of_date(state, held.clock.now()):
         return _revalidate(held)
     if not held.state.remaining:
         return _finish(held)
@@ -430,7 +438,7 @@ def _read_for(held: Held, step: s.PlanStep) -> bool:
     """Read what the step's open arguments are to be taken from; False where that cannot be read now."""
     for source in late_values.readings(step):
         tool = held.agent.reading(source.tool)
-        read = facts.read_once(tool, source.arguments, held.clock.now(), tenant=held.state.identity.tenant)
+        read = _read_now(held, tool, source.arguments)
         _observed(held, telling.asked(tool, source.arguments), read)
         if read.event is None:
             return False
@@ -470,7 +478,7 @@ def _following(held: Held, state: s.RunState) -> Sending | None:
 
     Only where the loop would come to that send with nothing in between; each other case takes the loop.
     """
-    ready = state.state is s.State.EXECUTING and held.validated(state)
+    ready = state.state is s.State.EXECUTING and held.validated(state) and not out_of_date(state, state.at)
     stops = (
         state.cancel_requested
         or state.retry_at
@@ -594,6 +602,7 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
     match answer:
         case Executed(reference=reference, versions=versions):
             problem = _problem(tool, effect, answer.evidence) or _elsewhere(effect, answer.account)
+            promises = promised(tool, effect.arguments, answer.evidence)
             return held.evidence(
                 _tied(
                     kept,
@@ -603,6 +612,7 @@ def _received(held: Held, tool: WritingTool, effect: s.Effect, answer: Answer) -
                         reference=plain(reference),
                         evidence=evidence,
                         problem=problem,
+                        promises=promises,
                         versions={plain(resource): plain(version) for resource, version in versions.items()},
                         late=late,
                     ),
@@ -661,15 +671,24 @@ def _ask(held: Held) -> bool:
     if not effect.terms.queryable:
         return _resend(held, effect)
     answer, evidence, found = recovery.ask(effect, tool)
-    problem = None
+    problem: str | None = None
+    promises: tuple[e.Promised, ...] = ()
     if found and verdict(effect, answer, now).kind is Kind.RECEIPT:
         problem = _problem(tool, effect, found.evidence)
+        promises = promised(tool, effect.arguments, found.evidence)
     evidence, kept = artifacts.evidence_of(held.state.identity.tenant, effect, evidence)
     number, senders_gone = effect.number, all(gone(send.sender) for send in effect.sends)
     held.decide(
         lambda state, now: (
             *decide.asked(
-                state, number, answer, evidence=evidence, problem=problem, now=now, senders_gone=senders_gone
+                state,
+                number,
+                answer,
+                evidence=evidence,
+                problem=problem,
+                now=now,
+                senders_gone=senders_gone,
+                promises=promises,
             ),
             *decide.kept(state, kept),
         )

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 from django.conf import settings
@@ -32,6 +34,7 @@ from runs.tools import ReadingTool, Unreadable
 from runs.verified import chain_problem_since
 
 log = logging.getLogger(__name__)
+_NONE: Final[Mapping[str, timedelta]] = MappingProxyType({})
 
 
 class Read(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +48,17 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     kept: ArtifactKept | None = None
 
 
-def read_once(tool: ReadingTool, arguments: str, now: datetime, *, tenant: str) -> Read:
+def read_once(
+    tool: ReadingTool,
+    arguments: str,
+    now: datetime,
+    *,
+    tenant: str,
+    half_lives: Mapping[str, timedelta] = _NONE,
+) -> Read:
     """Read one external fact now. `now` is taken for the moment of observation, since it is before the call.
 
-    A long value is kept as an artifact of the tenant.
+    A long value is kept as an artifact of the tenant. `half_lives` are the agent's, by kind of resource.
     """
     timeout: timedelta = tool.timeout or settings.HANDOFF_DURATIONS.tool_timeout
     try:
@@ -70,17 +80,27 @@ def read_once(tool: ReadingTool, arguments: str, now: datetime, *, tenant: str) 
     value, kept = artifacts.shortened(tenant, value, name=f"{tool.name}.json", kind="evidence", about=about)
     event = ObservationRecorded(
         tool=tool.name, arguments=raw(arguments), value=raw(value), resource=plain(reading.resource),
-        version=plain(reading.version), observed_at=now, half_life=tool.half_life,
+        version=plain(reading.version), observed_at=now,
+        half_life=half_life_of(tool, reading.resource, half_lives),
         sensitive=tuple(sorted(tool.sensitive)),
     )  # fmt: skip
     return Read(fresh=Fresh(value=value, version=event.version), event=event, kept=kept)
 
 
+def half_life_of(tool: ReadingTool, resource: str, half_lives: Mapping[str, timedelta]) -> timedelta:
+    """How long a value may be taken for current: as the operator says of that kind of resource, else the agent, else
+    the tool.
+    """
+    kind = resource.partition(":")[0]
+    said: timedelta | None = settings.HANDOFF_HALF_LIVES.get(kind)
+    return said or half_lives.get(kind) or tool.half_life
+
+
 def read_needed(state: s.RunState, agent: Agent, now: datetime) -> dict[tuple[str, str], Read]:
-    """Everything that the remaining steps rest on, read from the systems it belongs to."""
+    """The working set of the rest of the plan, read from the systems it belongs to."""
     return {
         (r.tool, r.arguments): read_once(
-            agent.reading(r.tool), r.arguments, now, tenant=state.identity.tenant
+            agent.reading(r.tool), r.arguments, now, tenant=state.identity.tenant, half_lives=agent.half_lives
         )
         for r in needed_rests(state)
     }

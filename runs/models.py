@@ -325,6 +325,24 @@ class Statement(models.Model):
         return f"{self.ref} {self.version}"
 
 
+class Assumption(models.Model):
+    """Something a plan version takes for true, with its basis: numbers of observations and constraints of the run."""
+
+    pk = models.CompositePrimaryKey("run_id", "plan_version", "number")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="assumptions", db_index=False)
+    plan_version = models.IntegerField()
+    number = models.IntegerField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    text = models.TextField()
+    observations = ArrayField(models.IntegerField())
+    constraints = ArrayField(models.IntegerField())
+    broken_seq = models.IntegerField(null=True)
+    broken_by = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.run_id} v{self.plan_version} assumption {self.number}"
+
+
 class Obligation(models.Model):
     """Something a run promised."""
 
@@ -337,6 +355,19 @@ class Obligation(models.Model):
     opened_seq = models.IntegerField()
     discharged_seq = models.IntegerField(null=True)
     handed_over = models.BooleanField()
+    to_whom = models.CharField(max_length=300, default="", db_default="")
+    owner = models.CharField(max_length=100, default="", db_default="")  #: a person's id, empty: the run's
+    owner_name = models.CharField(max_length=300, default="", db_default="")
+    overdue_seq = models.IntegerField(null=True)
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["due_at"],
+                condition=Q(discharged_seq__isnull=True, overdue_seq__isnull=True, due_at__isnull=False),
+                name="runs_obligation_due",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id} B-{self.number}"

@@ -41,7 +41,7 @@ class ProposalInvalid(Exception):
 
 def view_of(state: s.RunState, now: datetime) -> agents.View:
     """All that a planner may know, rebuilt from the state; nothing that is out of date."""
-    current = (o for o in state.observations.values() if o.expires_at > now)
+    current = (o for o in state.observations.values() if o.current(now))
     return agents.View(
         run=state.identity.run,
         goal=state.goal.text,
@@ -129,9 +129,14 @@ def document(state: s.RunState, agent: agents.Agent, plan: agents.Plan, now: dat
     ]
     problems += _unknown(state, plan)
     assumptions = tuple(
-        s.PlanAssumption(text=plain(a.text), rests_on=_rests(state, agent, a.rests_on, now, problems))
+        s.PlanAssumption(
+            text=plain(a.text),
+            rests_on=_rests(state, agent, a.rests_on, now, problems),
+            constraints=_limits(state, a, problems),
+        )
         for a in plan.assumptions
     )
+    problems += _twice(assumptions)
     rules = policy_for(state, agent)
     problems += _too_many(rules, steps)
     if problems:
@@ -328,13 +333,30 @@ def _rests(
             problems.append(plain(f"{read.tool}: {error}"))
             continue
         known = state.observations.get(key)
-        if known is None or known.expires_at <= now:
+        if known is None or not known.current(now):
             problems.append(f"{_reading(agent, *key)} was not read, or is out of date")
         else:
             found.append(
                 s.PlanRest(tool=key[0], arguments=key[1], resource=known.resource, version=known.version)
             )
     return tuple(found)
+
+
+def _limits(state: s.RunState, assumed: agents.Assume, problems: list[str]) -> tuple[int, ...]:
+    """The constraints that an assumption rests on, by number."""
+    known = {x.term.text: x.number for x in state.constraints}
+    problems += [
+        plain(f"the assumption “{assumed.text}” rests on a constraint that the run did not accept: “{text}”")
+        for text in assumed.constraints
+        if text not in known
+    ]
+    return tuple(sorted({known[text] for text in assumed.constraints if text in known}))
+
+
+def _twice(assumptions: tuple[s.PlanAssumption, ...]) -> list[str]:
+    """Assumptions that could not be told apart."""
+    texts = [x.text for x in assumptions]
+    return [f"the assumption “{x}” stands twice" for x in sorted({x for x in texts if texts.count(x) > 1})]
 
 
 def _reading(agent: agents.Agent, tool: str, arguments: str) -> str:

@@ -13,6 +13,7 @@ from django.db.models import (
     CharField,
     Count,
     Exists,
+    F,
     IntegerField,
     OuterRef,
     Q,
@@ -39,21 +40,24 @@ TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
 ENDED: Final = ("succeeded", "cancelled")
 
+_WAITING: Final = ("unknown", "needs_human", "waiting_approval")
 #: The views of the inbox. Each run that waits for a person is in "all" and in exactly one of the three after it.
 _IN_DOUBT = Q(state="unknown") | Q(state="needs_human", reasons__contains=["effect_unknown"])
 #: A run that is over keeps no other reason than evidence against its record that a person has to settle.
 DISPUTED_AND_OVER: Final = Q(state__in=CLOSED) & ~Q(reasons=[])
+#: Something that the run owes had to be done by now, and the run itself waits for no person.
+OVERDUE: Final = Q(overdue=True) & ~Q(state__in=_WAITING)
 VIEWS: Final[dict[str, Q]] = {
-    "all": Q(state__in=["unknown", "needs_human", "waiting_approval"]) | Q(owes=True) | DISPUTED_AND_OVER,
+    "all": Q(state__in=_WAITING) | Q(owes=True) | Q(overdue=True) | DISPUTED_AND_OVER,
     "unknown": _IN_DOUBT,
-    "needs_human": (Q(state="needs_human") & ~_IN_DOUBT) | Q(owes=True) | DISPUTED_AND_OVER,
+    "needs_human": (Q(state="needs_human") & ~_IN_DOUBT) | Q(owes=True) | OVERDUE | DISPUTED_AND_OVER,
     "waiting_approval": Q(state="waiting_approval"),
 }
 
 
 def annotated(person: User, now: datetime) -> QuerySet[Any]:
     """The runs that this person may see, each with what makes it pressing: `hard_doubt`, `soft_doubt`, `owes`,
-    `irreversible`, `expires_at` of its pending request while that stands, and `tier` (index in TIERS).
+    `overdue`, `irreversible`, `expires_at` of its pending request while that stands, and `tier` (index in TIERS).
     """
     doubt = Effect.objects.filter(run_id=OuterRef("pk"), status="unknown")
     owed = Obligation.objects.filter(run_id=OuterRef("pk"), discharged_seq__isnull=True)
@@ -66,6 +70,10 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
             When(state__in=ENDED, then=Exists(owed)),
             When(state="restarted", then=Exists(owed.filter(_found_later()))),
             default=Value(False),
+        ),
+        overdue=Case(
+            When(state="restarted", then=Exists(owed.filter(_found_later(), due_at__lte=now))),
+            default=Exists(owed.filter(due_at__lte=now)),
         ),
         irreversible=Subquery(plan.values("irreversible")[:1]),
         effects_planned=Subquery(plan.values("steps")[:1]),
@@ -87,16 +95,19 @@ def _tier(now: datetime) -> Case:
     return Case(
         When(Q(hard_doubt=True) | soon, then=Value(0)),
         When(Q(soft_doubt=True) | hard_waiting, then=Value(1)),
-        When(Q(state="needs_human") | DISPUTED_AND_OVER, then=Value(2)),
+        When(Q(state="needs_human") | Q(overdue=True) | DISPUTED_AND_OVER, then=Value(2)),
         default=Value(3),
         output_field=IntegerField(),
     )
 
 
 def by_urgency(runs: QuerySet[Any]) -> QuerySet[Any]:
-    """The most pressing first: by risk, then effects that only a person can settle, then the oldest stop."""
+    """The most pressing first: by risk, then effects that only a person can settle, then what is overdue, then the
+    oldest stop.
+    """
     alone = Case(When(state="needs_human", soft_doubt=True, then=Value(0)), default=Value(1))
-    return runs.order_by("tier", alone, "since", "pk")
+    late = Case(When(overdue=True, then=Value(0)), default=Value(1))
+    return runs.order_by("tier", alone, late, "since", "pk")
 
 
 def closed_since(start: datetime) -> Q:
@@ -112,7 +123,7 @@ def actionable(person: User) -> Q:
     decides |= Q(reasons__overlap=["authority_lost", "budget_exhausted"]) & permits(person, Right.START_RUNS)
     stopped = Q(state="needs_human", soft_doubt=False) & decides
     renews = Q(state="waiting_approval", expires_at__isnull=True) & operates
-    owes = Q(owes=True) & operates
+    owes = (Q(owes=True) | OVERDUE) & (operates | permits(person, Right.ATTEST_EFFECTS))
     return (DISPUTED_AND_OVER & finds) | settles | stopped | renews | owes | _decides(person)
 
 
@@ -196,12 +207,12 @@ def last_requests(runs: Sequence[Run]) -> dict[str, Request]:
     return {subjects[request.subject]: request for request in found}
 
 
-def owed(run_ids: Sequence[str]) -> dict[str, list[str]]:
-    """What these runs promised and have not done."""
-    found: dict[str, list[str]] = {}
-    left = Obligation.objects.filter(run_id__in=run_ids, discharged_seq__isnull=True).order_by("number")
-    for run_id, text in left.values_list("run_id", "text"):
-        found.setdefault(run_id, []).append(text)
+def owed(run_ids: Sequence[str]) -> dict[str, list[Obligation]]:
+    """What these runs promised and have not done, what is due first of each run first."""
+    found: dict[str, list[Obligation]] = {}
+    left = Obligation.objects.filter(run_id__in=run_ids, discharged_seq__isnull=True)
+    for row in left.order_by(F("due_at").asc(nulls_last=True), "number"):
+        found.setdefault(row.run_id, []).append(row)
     return found
 
 

@@ -431,6 +431,7 @@ def sweep() -> int:
     actions.tell_untold(SWEEP_AT_MOST)
     _record_ends(actions.overdue_runs(SWEEP_AT_MOST), actions.record_expiry)
     _record_ends(actions.unlent_runs(SWEEP_AT_MOST), actions.stop_unlent)
+    _record_ends(actions.overdue_obligations(SWEEP_AT_MOST), actions.record_overdue)
     actions.void_outdated(VOID_AT_MOST)
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
@@ -447,7 +448,7 @@ def sweep() -> int:
 
 
 def _record_ends(runs: list[str], record: Callable[[str], None]) -> None:
-    """That the time of a request is over, or a grant, where no worker comes to record it."""
+    """That the time of a request is over, a grant, or of what a run owes, where no worker comes to record it."""
     for run_id in runs:
         try:
             record(run_id)

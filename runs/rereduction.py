@@ -17,17 +17,30 @@ from approvals.models import Decision, Request
 from runs.ledger import chain_problem, load
 from runs.machine import projection
 from runs.machine import state as s
-from runs.models import Child, Constraint, Effect, Event, Obligation, Observation, PlanVersion, Run, Wait
+from runs.models import (
+    Assumption,
+    Child,
+    Constraint,
+    Effect,
+    Event,
+    Obligation,
+    Observation,
+    PlanVersion,
+    Run,
+    Wait,
+)
 from runs.prepared import Prepared
 
-_TABLES: dict[str, tuple[type[Model], str]] = {
-    "effects": (Effect, "number"),
-    "plans": (PlanVersion, "version"),
-    "constraints": (Constraint, "number"),
-    "obligations": (Obligation, "number"),
-    "observations": (Observation, "number"),
-    "waits": (Wait, "step"),
-    "children": (Child, "seq"),
+#: Each table with what tells its rows of one run apart.
+_TABLES: dict[str, tuple[type[Model], tuple[str, ...]]] = {
+    "effects": (Effect, ("number",)),
+    "plans": (PlanVersion, ("version",)),
+    "assumptions": (Assumption, ("plan_version", "number")),
+    "constraints": (Constraint, ("number",)),
+    "obligations": (Obligation, ("number",)),
+    "observations": (Observation, ("number",)),
+    "waits": (Wait, ("step",)),
+    "children": (Child, ("seq",)),
 }
 
 
@@ -128,12 +141,18 @@ def _run_differs(state: s.RunState) -> list[str]:
 
 
 def _rows_differ(state: s.RunState, name: str, rows: list[projection.Row]) -> Iterator[str]:
-    model, key = _TABLES[name]
-    stored = {row[key]: row for row in model._base_manager.filter(run_id=state.identity.run).values()}
+    model, keys = _TABLES[name]
+    found = model._base_manager.filter(run_id=state.identity.run).values()
+    stored = {_named(row, keys): row for row in found}
     for row in rows:
-        yield from _differing(f"{name} {row[key]}", _plain(row), _plain(stored.pop(row[key], {})))
+        key = _named(row, keys)
+        yield from _differing(f"{name} {key}", _plain(row), _plain(stored.pop(key, {})))
     for left in stored:
         yield f"{name} {left} stands in the table and in no event"
+
+
+def _named(row: dict[str, Any], keys: tuple[str, ...]) -> str:
+    return ".".join(str(row[key]) for key in keys)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ only, outside every transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -70,6 +70,15 @@ class Executed:
     account: str  #: the account it was done in
     evidence: JSON
     versions: Mapping[str, str] = field(default_factory=dict)  #: resource -> version that this call produced
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promised:
+    """What has to be done because of an effect: an obligation that opens with its receipt."""
+
+    text: str
+    to: str = ""  #: to whom
+    due: timedelta | None = None  #: from the receipt on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +146,9 @@ class Tool:
 class ReadingTool(Tool):
     """Reads one external fact."""
 
-    half_life: ClassVar[timedelta]  #: how long a value may be taken for current
+    #: how long a value may be taken for current; agents and the setting HANDOFF_HALF_LIVES say otherwise of a kind of
+    #: resource
+    half_life: ClassVar[timedelta]
     timeout: ClassVar[timedelta | None] = None  #: None: the default of the durations table
 
     def read(self, arguments: Mapping[str, JSON], *, timeout: timedelta) -> Reading:
@@ -207,6 +218,10 @@ class WritingTool(Tool):
     def outcome(self, evidence: JSON) -> JSON:
         """The part of a receipt's evidence that later steps may take values from: of a call and of a query the same."""
         return evidence
+
+    def promises(self, arguments: Mapping[str, JSON], evidence: JSON) -> Sequence[Promised]:
+        """What has to be done because the effect happened, as its evidence says: of a call and of a query the same."""
+        return ()
 
     def postcondition(self, arguments: Mapping[str, JSON], evidence: JSON) -> str | None:
         """None where the evidence proves that the effect is as ordered, else what is wrong with it."""

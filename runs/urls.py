@@ -16,6 +16,8 @@ from runs.views import (
     grants,
     handoff,
     live,
+    obligations,
+    observations,
     pages,
     reconcile,
     replay,
@@ -55,6 +57,16 @@ urlpatterns = [
     path("runs/<run:run_id>/check/", check.check, name="run-check"),
     path("runs/<run:run_id>/move/", steer.move, name="run-move"),
     path("runs/<run:run_id>/answer/", answer.answer, name="run-answer"),
+    path("runs/<run:run_id>/obligations/add/", obligations.add, name="obligation-add"),
+    path(
+        "runs/<run:run_id>/obligations/<int:obligation>/attest/", obligations.attest, name="obligation-attest"
+    ),
+    path(
+        "runs/<run:run_id>/obligations/<int:obligation>/hand-on/",
+        obligations.hand_on,
+        name="obligation-hand-on",
+    ),
+    path("runs/<run:run_id>/observations/read/", observations.read, name="observations-read"),
     path("runs/<run:run_id>/renew/", steer.renew, name="run-renew"),
     path("runs/<run:run_id>/replay/", replay.replay, name="run-replay"),
     path("runs/<run:run_id>/rereduce/", rereduce.rereduce, name="run-rereduce"),

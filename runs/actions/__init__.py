@@ -13,6 +13,14 @@ from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
+from runs.actions.obligations import (
+    attest_obligation,
+    hand_on_obligation,
+    keepers,
+    open_obligation,
+    overdue_obligations,
+    record_overdue,
+)
 from runs.actions.opening import opened_by, record_opened
 from runs.actions.plans import NoPlanToDecide, NothingToChange, decide_plan, renew_request
 from runs.actions.policies import (
@@ -22,6 +30,7 @@ from runs.actions.policies import (
     release_policy,
     void_outdated,
 )
+from runs.actions.reading import reread_observations
 from runs.actions.relatives import tell_untold
 from runs.actions.rereducing import rereduce_run
 from runs.actions.starting import AlreadyStarted, new_run_id, restart_run, start_run
@@ -59,6 +68,7 @@ __all__ = [
     "add_policy",
     "attach_file",
     "attest_effect",
+    "attest_obligation",
     "cancel_run",
     "check_now",
     "conclude_effect",
@@ -66,6 +76,8 @@ __all__ = [
     "decide_run",
     "end_grant",
     "end_run",
+    "hand_on_obligation",
+    "keepers",
     "lend_all",
     "lend_anew",
     "locked",
@@ -73,16 +85,20 @@ __all__ = [
     "move_runs",
     "moved_by",
     "new_run_id",
+    "open_obligation",
     "opened_by",
+    "overdue_obligations",
     "overdue_runs",
     "person_actor",
     "record_answer",
     "record_expiry",
     "record_opened",
+    "record_overdue",
     "refuse_words",
     "release_policy",
     "renew_request",
     "repeated",
+    "reread_observations",
     "rereduce_run",
     "restart_run",
     "revise_goal",

@@ -99,7 +99,8 @@ def stop_child(parent_id: str, child_id: str) -> None:
 def _stop(child: s.RunState, parent: s.RunState) -> decide.Events:
     if child.state in s.TERMINAL or child.cancel_requested:
         return ()
-    return decide.cancel(child, note=f"parent {parent.identity.run}", undo=parent.undo_requested)
+    note, owner = f"parent {parent.identity.run}", decide.keeper(parent)
+    return decide.cancel(child, note=note, undo=parent.undo_requested, owner=owner)
 
 
 def effect_undone(run_id: str, number: int, of_run: str, of_effect: int) -> None:

@@ -22,6 +22,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical
+from runs.machine.obligations import carried_on
 from runs.machine.projection import PROJECTED
 from runs.models import Agent, Grant, Run, Submission
 from runs.outbox import wake_on_commit
@@ -148,7 +149,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         constraints=sources.for_successor(closed, code), exempt=sources.exempt(closed),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
-        obligations=tuple(e.Owed(text=o.text, by=o.by, due_at=o.due_at) for o in closed.open_obligations),
+        obligations=carried_on(closed),
         goal_taken=goals.taken(closed),
         lent=closed.lendings[-1].lent if closed.lendings else None, sensitive=closed.identity.sensitive,
         parent=closed.identity.parent, parent_step=closed.identity.parent_step, depth=closed.identity.depth,

@@ -11,7 +11,9 @@ from django.db import transaction
 from accounts.models import User
 from accounts.reauthentication import require_recent
 from accounts.rights import Right
-from runs.actions.frame import SWEEP, Done, by_person, locked_by_system
+from runs import promising
+from runs.actions.frame import SWEEP, Done, by_person, locked_by_system, person_actor
+from runs.actions.obligations import keeper_of
 from runs.actions.writing import write
 from runs.ledger import load
 from runs.machine import decide
@@ -55,7 +57,8 @@ def conclude_effect(
     return by_person(
         person=person, run_id=run_id, right=Right.RECONCILE_EFFECTS, action="conclude", submission=submission,
         events_of=lambda state, now: decide.concluded(
-            state, effect, happened=happened, asked_seq=asked, note=note, now=now
+            state, effect, happened=happened, asked_seq=asked, note=note, now=now,
+            promises=promising.of_answer(state, effect, asked) if happened else (),
         ),
     )  # fmt: skip
 
@@ -99,14 +102,23 @@ def attest_effect(
     )  # fmt: skip
 
 
-def cancel_run(*, person: User, run_id: str, note: str, submission: UUID, undo: bool = False) -> Done:
+def cancel_run(
+    *, person: User, run_id: str, note: str, submission: UUID, undo: bool = False, owner: User | None = None
+) -> Done:
     """End the run and those it started: now, or as soon as what is in flight or unknown is settled. With `undo` what
     they did and can be undone is undone first, by a plan that is reviewed like any other.
+
+    What is owed then passes to `owner`, or to the person. Raises decide.ConclusionRefused for an owner who may do
+    nothing about it.
     """
+
+    def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
+        keeper = keeper_of(state, owner) if owner and owner != person else person_actor(person)
+        return decide.cancel(state, note=note, undo=undo, owner=keeper)
+
     return by_person(
         person=person, run_id=run_id, right=Right.CANCEL_RUNS, action="cancel undo" if undo else "cancel",
-        submission=submission,
-        events_of=lambda state, now: decide.cancel(state, note=note, undo=undo),
+        submission=submission, events_of=events_of,
     )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class KeptPlan(Part, frozen=True, kw_only=True):
     voided: tuple[Cause, ...] = ()
     voided_seq: int | None = None
     takes: tuple[int, ...] = ()
+    broken: tuple[s.BrokenAssumption, ...] = ()
 
 
 class Result(Part, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from runs.machine import assumptions
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.constraints import constraints_digest
@@ -40,6 +41,7 @@ def withdrawn(draft: Draft, event: e.ConstraintWithdrawn, recorded: e.Recorded) 
     gone = s.Gone(why=event.why, by=event.by, here=event.here, seq=recorded.seq, at=recorded.at)
     known = _known(draft, event.number)
     changed = replace(known, withdrawn=gone, amended=None)
+    assumptions.constraint_gone(draft, event.number, recorded)
     return _become(draft, _with(draft, changed), recorded, changed, was=known.term.text, now="")
 
 
@@ -48,6 +50,7 @@ def amended(draft: Draft, event: e.ConstraintAmended, recorded: e.Recorded) -> C
     known = _known(draft, event.number)
     said = s.Amended(term=event.term, why=event.why, by=event.by, seq=recorded.seq, at=recorded.at)
     changed = replace(known, amended=said)
+    assumptions.constraint_gone(draft, event.number, recorded)
     return _become(draft, _with(draft, changed), recorded, changed, was=known.term.text, now=event.term.text)
 
 

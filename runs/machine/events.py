@@ -134,11 +134,23 @@ class MatchFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Owed(msgspec.Struct, frozen=True, kw_only=True):
-    """An obligation that a successor takes over. `by` is the step whose receipt discharges it."""
+    """An obligation that a successor takes over. `by` is the step whose receipt discharges it; empty: none does."""
 
     text: str
     by: str
     due_at: datetime | None
+    to: str = ""
+    source: str = "plan"  #: as in `state.Source`
+    owner: Actor | None = None
+    overdue: bool = False  #: that its time was over is recorded already
+
+
+class Promised(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the other side takes for promised with an effect that it confirmed: to whom, and how long from then on."""
+
+    text: str
+    to: str = ""
+    due: timedelta | None = None
 
 
 class Inherited(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,6 +296,23 @@ class ObservationRecorded(Event, frozen=True, kw_only=True):
     observed_at: datetime
     half_life: timedelta
     sensitive: tuple[str, ...] = ()  #: paths in `arguments` and `value`, as the tool named them
+
+
+class ObservationReread(Event, frozen=True, kw_only=True):
+    """A person had an external fact read once more. It moves nothing: what the plan rests on stays as it was read.
+
+    Where it is as it was, it counts as read now. Where it is not, that stands beside the observation, and the run finds
+    it by itself before it goes on.
+    """
+
+    tool: str
+    arguments: Raw
+    value: Raw
+    resource: str
+    version: str
+    observed_at: datetime
+    half_life: timedelta
+    sensitive: tuple[str, ...] = ()
 
 
 class AttemptFailed(Event, frozen=True, kw_only=True):
@@ -550,6 +579,7 @@ class ReceiptStored(Event, frozen=True, kw_only=True):
     failed: str | None = None
     asked: int | None = None
     versions: dict[str, str] = {}
+    promises: tuple[Promised, ...] = ()  #: as the tool reads them from the evidence
 
 
 class EffectQueried(Event, frozen=True, kw_only=True):
@@ -575,6 +605,7 @@ class EffectReconciled(Event, frozen=True, kw_only=True):
     asked: int
     reference: str
     note: str
+    promises: tuple[Promised, ...] = ()
 
 
 class EffectAttested(Event, frozen=True, kw_only=True):
@@ -750,10 +781,14 @@ class ReplanOrdered(Event, frozen=True, kw_only=True):
 
 
 class CancelRequested(Event, frozen=True, kw_only=True):
-    """The run shall end at the next safe point; with `undo` what it did and can be undone is undone first."""
+    """The run shall end at the next safe point; with `undo` what it did and can be undone is undone first.
+
+    `owner` is the person who is to keep what the run then still owes.
+    """
 
     note: str
     undo: bool = False
+    owner: Actor | None = None
 
 
 class CancelBegan(Event, frozen=True, kw_only=True):
@@ -761,9 +796,47 @@ class CancelBegan(Event, frozen=True, kw_only=True):
 
 
 class RunCancelled(Event, frozen=True, kw_only=True):
-    """The run ended before its goal. Open obligations are handed to a person."""
+    """The run ended before its goal. Open obligations are handed to a person: each to `owner`, unless it has one."""
 
     obligations: tuple[int, ...]
+    owner: Actor | None = None
+
+
+class ObligationOpened(Event, frozen=True, kw_only=True):
+    """A person wrote down what the run owes: to whom, until when, and who keeps it.
+
+    `by` is the step whose receipt discharges it; empty: only an attestation does.
+    """
+
+    text: str
+    to: str
+    owner: Actor
+    due_at: datetime | None = None
+    by: str = ""
+
+
+class ObligationAttested(Event, frozen=True, kw_only=True):
+    """A person's statement that what was promised is done: how that was established, by which proof. No receipt."""
+
+    obligation: int
+    how: str
+    reference: str
+    person: str
+
+
+class ObligationHandedOn(Event, frozen=True, kw_only=True):
+    """Another person keeps the obligation from here on."""
+
+    obligation: int
+    owner: Actor
+    note: str = ""
+
+
+class ObligationOverdue(Event, frozen=True, kw_only=True):
+    """The time by which the obligation had to be done is over, and it is open. Said once."""
+
+    obligation: int
+    due_at: datetime
 
 
 class EffectCompensated(Event, frozen=True, kw_only=True):
@@ -915,6 +988,11 @@ ALL: tuple[type[Event], ...] = (
     RunCancelled,
     RunRestarted,
     RunSucceeded,
+    ObligationOpened,
+    ObligationAttested,
+    ObligationHandedOn,
+    ObligationOverdue,
+    ObservationReread,
 )
 #: Each type's version, as it is written now.
 VERSIONS: dict[type[Event], int] = dict.fromkeys(ALL, 1)

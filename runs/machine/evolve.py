@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple, replace
 
-from runs.machine import constraining, evolving, settling, taking_in
+from runs.machine import assumptions, constraining, evolving, obligations, observing, settling, taking_in
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.back_off import back_off
@@ -61,6 +61,7 @@ class Draft:
     cancel_requested: bool
     undo_requested: bool
     cancelled_by: e.Actor | None
+    hands_to: e.Actor | None
     undone: tuple[e.Inherited, ...]
     waits: dict[str, Wait]
     signals: tuple[Signal, ...]
@@ -107,7 +108,7 @@ class Draft:
         self.reasons, self.obligations, self.plans, self.requests, self.advice = (), (), (), (), ()
         self.direction, self.before, self.since, self.revalidation = s.Direction.FORWARD, None, None, None
         self.returned_seq = self.failures = self.replans = self.reads = self.constrained_seq = 0
-        self.cancel_requested, self.cancelled_by, self.retry_at = False, None, None
+        self.cancel_requested, self.cancelled_by, self.hands_to, self.retry_at = False, None, None, None
         self.inherited, self.successor, self.history_lost, self.blocked = (), "", False, None
         self.taken_in = None
         self.lendings, self.checked, self.projected = (), None, ""
@@ -197,7 +198,7 @@ HANDLERS[e.RunTakenIn] = taking_in.taken_in
 HANDLERS[e.EvidenceKept] = settling.kept
 HANDLERS[e.ContradictionStated] = settling.stated
 HANDLERS[e.InheritedLost] = settling.inherited_lost
-HANDLERS.update(evolving.HANDLERS)
+HANDLERS.update({**evolving.HANDLERS, **obligations.HANDLERS, **observing.HANDLERS})
 
 
 @_on(e.RunStarted)
@@ -221,13 +222,7 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
     draft.history_lost, draft.projected = event.history_lost, event.projected
     draft.inherited = tuple(replace(x, seq=recorded.seq) for x in event.inherited)
     draft.rounds, draft.keys = dict(event.rounds), dict(event.keys)
-    draft.obligations = tuple(
-        s.Obligation(
-            number=n, text=owed.text, by=owed.by, opened_seq=recorded.seq, opened_at=recorded.at,
-            due_at=owed.due_at,
-        )
-        for n, owed in enumerate(event.obligations, 1)
-    )  # fmt: skip
+    draft.obligations = obligations.taken_over(event, recorded)
 
 
 @_on(e.ObservationRecorded)
@@ -389,6 +384,8 @@ def _revalidated(draft: Draft, event: Any, recorded: e.Recorded) -> None:
     draft.retry_at, draft.failures = None, 0
     if passed:
         draft.replans = 0
+    else:
+        assumptions.found_broken(draft, event.checks, recorded)
 
 
 @_on(e.ProjectionRebuilt)
@@ -527,6 +524,7 @@ def _receipt(draft: Draft, event: e.ReceiptStored, recorded: e.Recorded) -> None
     )  # fmt: skip
     draft.produced.update(event.versions)
     _settle(draft, event.effect, receipt, recorded)
+    obligations.promised(draft, event.effect, event.promises, recorded)
 
 
 @_on(e.EffectReconciled)
@@ -536,6 +534,7 @@ def _reconciled(draft: Draft, event: e.EffectReconciled, recorded: e.Recorded) -
         source="query", detail=event.note, failed=None, by_person=recorded.actor.kind is e.ActorKind.PERSON,
     )  # fmt: skip
     _settle(draft, event.effect, receipt, recorded)
+    obligations.promised(draft, event.effect, event.promises, recorded)
 
 
 def _settle(draft: Draft, number: int, receipt: s.Receipt, recorded: e.Recorded) -> None:
@@ -657,7 +656,7 @@ def _replan(draft: Draft, event: e.ReplanOrdered, recorded: e.Recorded) -> None:
 def _cancel(draft: Draft, event: e.CancelRequested, recorded: e.Recorded) -> None:
     draft.cancel_requested = True
     draft.undo_requested = event.undo
-    draft.cancelled_by = recorded.actor
+    draft.cancelled_by, draft.hands_to = recorded.actor, event.owner
 
 
 @_on(e.CancelBegan)
@@ -690,6 +689,4 @@ def _cancelled(draft: Draft, event: e.RunCancelled, recorded: e.Recorded) -> Non
     if draft.plans and all(step.name in draft.done for step in draft.plans[-1].plan.steps):
         _consume(draft, recorded)
     _void_request(draft, recorded, (e.Cause(what="cancelled", subject="", was="", now=""),))
-    draft.obligations = tuple(
-        replace(o, handed_over=True) if o.number in event.obligations else o for o in draft.obligations
-    )
+    obligations.handed_over(draft, event)

@@ -65,7 +65,7 @@ def _obligations(state: s.RunState, now: datetime) -> Line:
         return Line(key="obligations", mark=Mark.NONE, code="none", numbers={"done": done})
     first = min(owed, key=lambda o: (o.due_at is None, o.due_at or o.opened_at))
     ids = tuple(f"B-{o.number}" for o in owed)
-    numbers = {"count": len(owed), "done": done}
+    numbers = {"count": len(owed), "done": done, "overdue": sum(o.overdue(now) for o in owed)}
     return Line(
         key="obligations", mark=Mark.ATTENTION, code="open", numbers=numbers, subjects=ids, obligation=first
     )

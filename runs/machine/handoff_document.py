@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Raw
 
+from runs.machine import assumptions
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.decide.sends import key_of
@@ -138,7 +139,7 @@ class Planned(Part, frozen=True, kw_only=True):
 
 
 class Owed(Part, frozen=True, kw_only=True):
-    """Something promised. Its owner is the step that discharges it, or those who operate the run."""
+    """Something promised. Its owner is a person, else the step that discharges it, or those who operate the run."""
 
     id: str
     text: str
@@ -148,6 +149,9 @@ class Owed(Part, frozen=True, kw_only=True):
     open: bool
     overdue: bool
     discharged_seq: int | None
+    to: str = ""
+    opened_by: str = ""  #: plan, tool, person or finding
+    proof: str = ""  #: where a person stated that it is done
 
 
 class Seen(Part, frozen=True, kw_only=True):
@@ -164,20 +168,26 @@ class Seen(Part, frozen=True, kw_only=True):
 
 
 class Basis(Part, frozen=True, kw_only=True):
-    """One observation that an assumption rests on."""
+    """One observation that an assumption rests on; or a constraint, whose text stands as `resource`."""
 
     observation: str
     resource: str
     version: str
     fresh: bool
+    constraint: str = ""
 
 
 class Assumed(Part, frozen=True, kw_only=True):
-    """Something that the plan takes for true; it may be relied on while every basis is fresh."""
+    """Something that the plan takes for true. `standing` is holds, out_of_date or broken: `by` what, and since event
+    `seq`. Only what holds may be relied on.
+    """
 
     text: str
     rests_on: tuple[Basis, ...]
     fresh: bool
+    standing: str = ""
+    by: str = ""
+    seq: int | None = None
 
 
 class Wanted(Part, frozen=True, kw_only=True):
@@ -352,11 +362,12 @@ def _planned(state: s.RunState) -> Iterator[Planned]:
 
 
 def _owed(x: s.Obligation, state: s.RunState, now: datetime) -> Owed:
-    people = x.handed_over or state.state in s.TERMINAL
+    people = x.handed_over or state.state in s.TERMINAL or not x.by
+    kept_by = x.owner.name if x.owner else "operators" if people else f"step {x.by}"
     return Owed(
-        id=f"B-{x.number}", text=x.text, owner="operators" if people else f"step {x.by}", due_at=x.due_at,
-        opened_at=x.opened_at, open=x.open, overdue=bool(x.open and x.due_at and x.due_at < now),
-        discharged_seq=x.discharged_seq,
+        id=f"B-{x.number}", text=x.text, owner=kept_by, due_at=x.due_at, opened_at=x.opened_at, open=x.open,
+        overdue=x.overdue(now), discharged_seq=x.discharged_seq, to=x.to, opened_by=x.source,
+        proof=x.attested.reference if x.attested else "",
     )  # fmt: skip
 
 
@@ -368,17 +379,18 @@ def _seen(x: s.Observation, now: datetime) -> Seen:
 
 
 def _assumed(state: s.RunState, now: datetime) -> Iterator[Assumed]:
-    for x in state.plan.plan.assumptions if state.plan else ():
-        rests = tuple(_basis(state, rest, now) for rest in x.rests_on)
-        yield Assumed(text=x.text, rests_on=rests, fresh=all(r.fresh for r in rests))
+    for x in assumptions.assumed(state, state.plan, now) if state.plan else ():
+        yield Assumed(
+            text=x.text, rests_on=tuple(_basis(y) for y in x.basis), by=x.by, seq=x.seq, standing=x.standing.value,
+            fresh=x.standing is assumptions.Standing.HOLDS,
+        )  # fmt: skip
 
 
-def _basis(state: s.RunState, rest: s.PlanRest, now: datetime) -> Basis:
-    seen = state.observations.get((rest.tool, rest.arguments))
-    bound = state.produced.get(rest.resource, rest.version)
+def _basis(found: assumptions.Basis) -> Basis:
+    limit = found.id.startswith("C-")
     return Basis(
-        observation=f"O-{seen.number}" if seen else "", resource=rest.resource, version=bound,
-        fresh=seen is not None and seen.expires_at > now and seen.version == bound,
+        observation="" if limit else found.id, resource=found.name, version=found.version, fresh=found.fresh,
+        constraint=found.id if limit else "",
     )  # fmt: skip
 
 
@@ -408,6 +420,12 @@ def _decided(state: s.RunState) -> Iterator[Decided]:
             )
     for effect in state.effects.values():
         yield from _stated(effect)
+    for owed in state.obligations:
+        if said := owed.attested:
+            yield Decided(
+                seq=owed.discharged_seq, at=said.at, by=said.name, what="attest_obligation", subject=f"B-{owed.number}",
+                reason=said.how,
+            )  # fmt: skip
 
 
 def _stated(effect: s.Effect) -> Iterator[Decided]:

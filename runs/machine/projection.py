@@ -21,7 +21,7 @@ Rows = dict[str, list[Row]]
 LONGEST = 300
 #: Grows when the same state comes to amount to other rows: where a column is added, or made of something else. The rows
 #: of open runs are then made anew at their next revalidation, and are not taken for damaged.
-VERSION: Final = 2
+VERSION: Final = 3
 #: What made the rows: the version of the reducer and that of the rows.
 PROJECTED: Final = f"{REDUCER_VERSION}.{VERSION}"
 
@@ -188,6 +188,25 @@ def _constraint_row(state: s.RunState, constraint: s.Constraint) -> Row:
     }
 
 
+def _assumption_rows(state: s.RunState, plan: s.PlanVersion) -> Iterator[Row]:
+    """What a plan version takes for true, each with its basis: observations and constraints by number."""
+    broken = {x.text: x for x in plan.broken}
+    for number, assumed in enumerate(plan.plan.assumptions, 1):
+        rests = (state.observations.get((r.tool, r.arguments)) for r in assumed.rests_on)
+        found = broken.get(assumed.text)
+        yield {
+            "run_id": state.identity.run,
+            "tenant_id": state.identity.tenant,
+            "plan_version": plan.version,
+            "number": number,
+            "text": assumed.text,
+            "observations": [seen.number for seen in rests if seen],
+            "constraints": list(assumed.constraints),
+            "broken_seq": found.seq if found else None,
+            "broken_by": found.by if found else "",
+        }
+
+
 def _obligation_row(state: s.RunState, obligation: s.Obligation) -> Row:
     return {
         "run_id": state.identity.run,
@@ -198,6 +217,10 @@ def _obligation_row(state: s.RunState, obligation: s.Obligation) -> Row:
         "opened_seq": obligation.opened_seq,
         "discharged_seq": obligation.discharged_seq,
         "handed_over": obligation.handed_over,
+        "to_whom": _kept(obligation.to),
+        "owner": obligation.owner.id if obligation.owner else "",
+        "owner_name": _kept(obligation.owner.name) if obligation.owner else "",
+        "overdue_seq": obligation.overdue_seq,
     }
 
 
@@ -245,9 +268,11 @@ def changes(before: s.RunState | None, after: s.RunState) -> Rows:
 
     Parts are frozen: one that is the same object has not changed.
     """
+    plans = _moved(before.plans if before else (), after.plans)
     return {
         "effects": [effect_row(after, x) for x in _moved_in(before.effects if before else {}, after.effects)],
-        "plans": [_plan_row(after, p) for p in _moved(before.plans if before else (), after.plans)],
+        "plans": [_plan_row(after, p) for p in plans],
+        "assumptions": [row for p in plans for row in _assumption_rows(after, p)],
         "constraints": [
             _constraint_row(after, c) for c in _moved(before.constraints if before else (), after.constraints)
         ],

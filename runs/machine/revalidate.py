@@ -295,26 +295,54 @@ def _outside(state: s.RunState, facts: Facts, now: datetime) -> Iterator[Check]:
 
 
 def _observation(state: s.RunState, rest: s.PlanRest, fresh: Fresh) -> Check:
+    """As it was read, or as this run's own last receipt made it."""
     known = state.observations.get((rest.tool, rest.arguments))
     was = known.value if known else ""
     return Check(
-        name="observations", passed=same(was, fresh.value), subject=rest.resource, was=was, now=fresh.value
-    )
+        name="observations", passed=_as_known(state, rest, fresh), subject=rest.resource, was=was, now=fresh.value
+    )  # fmt: skip
+
+
+def _as_known(state: s.RunState, rest: s.PlanRest, fresh: Fresh) -> bool:
+    known = state.observations.get((rest.tool, rest.arguments))
+    own = rest.resource in state.produced and state.produced[rest.resource] == fresh.version
+    return own or same(known.value if known else "", fresh.value)
 
 
 def _assumptions(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    """Broken by every part of its basis that is otherwise now: another version or value, a constraint that is gone."""
+    gone = {check.subject for check in _constraints(state, facts) if check.became}
     for assumption in state.plan.plan.assumptions if state.plan and state.remaining else ():
-        broken = [
-            r.resource
-            for r in assumption.rests_on
-            if (fresh := facts.fresh.get((r.tool, r.arguments)))
-            and not fresh.failure
-            and fresh.version != state.produced.get(r.resource, r.version)
-        ]
+        broken = [r.resource for r in assumption.rests_on if _otherwise(state, r, facts)]
+        broken += [x for x in map("C-{}".format, assumption.constraints) if x in gone]
         yield Check(name="assumptions", passed=not broken, subject=assumption.text, now=", ".join(broken))
 
 
+def _otherwise(state: s.RunState, rest: s.PlanRest, facts: Facts) -> bool:
+    """Whether it was read now and is not as the assumption takes it to be."""
+    fresh = facts.fresh.get((rest.tool, rest.arguments))
+    if fresh is None or fresh.failure:
+        return False
+    bound = state.produced.get(rest.resource, rest.version)
+    return fresh.version != bound or not _as_known(state, rest, fresh)
+
+
 def needed_rests(state: s.RunState) -> tuple[s.PlanRest, ...]:
-    """The observations that the remaining steps rest on, each once."""
+    """The working set: what the remaining steps rest on, and what the plan takes for true, each once."""
+    if not state.remaining or state.plan is None:
+        return ()
     rests = {(r.tool, r.arguments): r for step in state.remaining for r in step.rests_on}
+    for assumption in state.plan.plan.assumptions:
+        rests |= {(r.tool, r.arguments): r for r in assumption.rests_on}
     return tuple(rests.values())
+
+
+def out_of_date(state: s.RunState, now: datetime) -> tuple[s.PlanRest, ...]:
+    """What the next step rests on and may not be taken for true any more, so that all checks are made again first.
+
+    What the latest revalidation read just now is good for the step after it, however short its half-life is.
+    """
+    if not state.remaining or (state.revalidation and state.revalidation.seq == state.seq):
+        return ()
+    known = ((r, state.observations.get((r.tool, r.arguments))) for r in state.remaining[0].rests_on)
+    return tuple(rest for rest, seen in known if seen is None or not seen.current(now))

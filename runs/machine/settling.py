@@ -92,7 +92,7 @@ def _undone(draft: Draft, steps: tuple[str, ...], *, since: int) -> None:
         draft.done.pop(step, None)
     draft.obligations = tuple(
         replace(o, discharged_seq=None)
-        if o.by in steps and not o.open and (o.discharged_seq or 0) >= since
+        if o.by in steps and not o.open and not o.attested and (o.discharged_seq or 0) >= since
         else o
         for o in draft.obligations
     )
@@ -104,7 +104,7 @@ def _owes_undoing(draft: Draft, effect: s.Effect, text: str, recorded: e.Recorde
     draft.obligations += (
         s.Obligation(
             number=len(draft.obligations) + 1, text=text, by=by, opened_seq=recorded.seq, opened_at=recorded.at,
-            due_at=None,
+            due_at=None, source=s.Source.FINDING,
         ),
     )  # fmt: skip
     draft.advice += (f"{text} ({by})",)

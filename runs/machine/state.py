@@ -196,6 +196,16 @@ class Constraint(Part, frozen=True, kw_only=True):
         return max([self.seq, *(x.seq for x in (self.withdrawn, self.amended) if x)])
 
 
+class Reread(Part, frozen=True, kw_only=True):
+    """What a person found when they had a fact read once more, and it was not as the run knows it."""
+
+    value: str
+    version: str
+    seq: int
+    at: datetime
+    by: str
+
+
 class Observation(Part, frozen=True, kw_only=True):
     """A cached external fact: shown as O-`number`, identified by tool and canonical arguments."""
 
@@ -209,15 +219,42 @@ class Observation(Part, frozen=True, kw_only=True):
     half_life: timedelta
     seq: int
     sensitive: tuple[str, ...] = ()
+    reread: Reread | None = None
 
     @property
     def expires_at(self) -> datetime:
         """From here on it is out of date."""
         return self.observed_at + self.half_life
 
+    def current(self, now: datetime) -> bool:
+        """Whether it may be taken for true: not out of date, and not found to be otherwise by a later reading."""
+        return self.expires_at > now and self.reread is None
+
+
+class Source(StrEnum):
+    """Who opened an obligation."""
+
+    PLAN = "plan"  #: the agent, with a plan that people saw
+    TOOL = "tool"  #: the other side, with a receipt
+    PERSON = "person"
+    FINDING = "finding"  #: people found that something happened twice, and one has to be undone
+
+
+class Discharge(Part, frozen=True, kw_only=True):
+    """A person's statement that an obligation is done."""
+
+    person: str
+    name: str
+    how: str
+    reference: str
+    at: datetime
+
 
 class Obligation(Part, frozen=True, kw_only=True):
-    """Something promised: shown as B-`number`, discharged by a receipt only."""
+    """Something promised: shown as B-`number`, discharged by a receipt of step `by` or by an attestation only.
+
+    No `owner`: the run keeps it while it goes on; after that those who operate it.
+    """
 
     number: int
     text: str
@@ -227,11 +264,21 @@ class Obligation(Part, frozen=True, kw_only=True):
     due_at: datetime | None
     discharged_seq: int | None = None
     handed_over: bool = False
+    to: str = ""
+    source: str = Source.PLAN
+    owner: Actor | None = None
+    effect: int | None = None  #: of a tool's: whose receipt it came with
+    attested: Discharge | None = None
+    overdue_seq: int | None = None
 
     @property
     def open(self) -> bool:
         """Not yet done."""
         return self.discharged_seq is None
+
+    def overdue(self, now: datetime) -> bool:
+        """Open, and its time is over."""
+        return self.open and self.due_at is not None and self.due_at <= now
 
 
 class PlanRest(Part, frozen=True, kw_only=True):
@@ -283,10 +330,19 @@ class PlanPromise(Part, frozen=True, kw_only=True):
 
 
 class PlanAssumption(Part, frozen=True, kw_only=True):
-    """Something the plan takes for true."""
+    """Something the plan takes for true. Its basis: observations, and constraints by their number."""
 
     text: str
     rests_on: tuple[PlanRest, ...]
+    constraints: tuple[int, ...] = ()  #: in the document only where there are any
+
+
+class BrokenAssumption(Part, frozen=True, kw_only=True):
+    """An assumption that did not hold any more, what of its basis is otherwise, and since which event."""
+
+    text: str
+    by: str
+    seq: int
 
 
 class PlanDocument(Part, frozen=True, kw_only=True):
@@ -321,6 +377,7 @@ class PlanVersion(Part, frozen=True, kw_only=True):
     voided: tuple[Cause, ...] = ()
     voided_seq: int | None = None
     takes: tuple[int, ...] = ()  #: numbers of proposed constraints
+    broken: tuple[BrokenAssumption, ...] = ()
 
 
 class Decision(Part, frozen=True, kw_only=True):
@@ -574,6 +631,7 @@ class RunState(Part, frozen=True, kw_only=True):
     cancel_requested: bool = False
     undo_requested: bool = False
     cancelled_by: Actor | None = None  #: who asked for the end of the run
+    hands_to: Actor | None = None  #: who is to keep what it then owes
     undone: tuple[Inherited, ...] = ()
     waits: Mapping[str, Wait] = {}
     signals: tuple[Signal, ...] = ()

@@ -71,6 +71,11 @@ _stop: dict[type[e.Event], State | Move] = {
     e.ChildReplaced: SAME,
     e.ChildEnded: SAME,
     e.ChecksMade: SAME,
+    e.ObligationOpened: SAME,
+    e.ObligationAttested: SAME,
+    e.ObligationHandedOn: SAME,
+    e.ObligationOverdue: SAME,
+    e.ObservationReread: SAME,
 }
 _ends: dict[type[e.Event], State | Move] = {e.ExpiryAnnounced: SAME, e.ApprovalExpired: SAME}
 _check: dict[type[e.Event], State | Move] = {
@@ -113,6 +118,9 @@ _over: dict[type[e.Event], State | Move] = {
     e.EffectCompensated: SAME,
     e.ContradictionStated: SAME,
     e.ContradictionSettled: SAME,
+    e.ObligationAttested: SAME,
+    e.ObligationHandedOn: SAME,
+    e.ObligationOverdue: SAME,
 }
 
 TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
@@ -197,6 +205,7 @@ TABLE: Final[dict[State | None, dict[type[e.Event], State | Move]]] = {
         **_contract,
         e.AmendmentAccepted: REBOUND,
         e.AuthorityLent: REBOUND,
+        e.ObligationAttested: REBOUND,
         e.ReplanOrdered: REPLANS,
         e.CancelBegan: State.CANCELLING,
         e.RunCancelled: State.CANCELLED,

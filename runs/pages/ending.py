@@ -9,7 +9,8 @@ from django.utils.translation import ngettext
 
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.pages import words
+from runs.machine.decide import gone_on
+from runs.pages import owed, words
 
 
 def open_names(state: s.RunState) -> str:
@@ -33,15 +34,14 @@ def would_wait(state: s.RunState) -> str:
 
 def owes(state: s.RunState) -> bool:
     """Whether the run is over with something promised that nobody but a person keeps."""
-    return state.state in s.TERMINAL and not state.successor and bool(state.open_obligations)
+    return state.state in s.TERMINAL and any(not gone_on(state, o) for o in state.open_obligations)
 
 
-def by_hand() -> str:
-    """Where what is owed stands, and that its end cannot be recorded."""
-    return _(
-        "Those who operate this run keep it. This console records no discharge by hand yet: "
-        "it stays listed here and in the inbox."
-    )
+def kept_by(state: s.RunState) -> str:
+    """Who keeps what is owed, and where it stands until it is done."""
+    owners = dict.fromkeys(owed.owner(state, o) for o in state.open_obligations)
+    facts = {"names": words.joined(list(owners))}
+    return _("Owner: %(names)s. It stays listed here and in the inbox until it is done.") % facts
 
 
 def asked(log: Iterable[e.Recorded], state: s.RunState) -> str:

@@ -76,8 +76,14 @@ def _obligations(state: s.RunState, line: Line, action: Shown) -> Shown:
         text = ngettext(
             "%(count)d open: %(text)s", "%(count)d open; the first: %(text)s", line.numbers["count"]
         )
+    said = text % facts
+    if line.numbers["overdue"]:
+        late = (
+            ngettext("Overdue: %(overdue)d.", "Overdue: %(overdue)d.", line.numbers["overdue"]) % line.numbers
+        )
+        said = _("%(late)s %(said)s") % {"late": late, "said": said}
     more = [f"B-{o.number}: {o.text}" for o in state.open_obligations]
-    return {"text": text % facts, "details": more if len(more) > 1 else []}
+    return {"text": said, "details": more if len(more) > 1 else []}
 
 
 def _last_confirmed(state: s.RunState, line: Line, action: Shown) -> Shown:

@@ -187,11 +187,18 @@ def _planned(found: h.Handoff) -> Iterator[Line]:
 def _obligations(found: h.Handoff) -> Iterator[Line]:
     for x in found.obligations:
         owner = _("those who operate the run") if x.owner == "operators" else x.owner
+        said = words.ended(
+            _("%(text)s, to %(to)s") % {"text": words.inside(x.text), "to": x.to} if x.to else x.text
+        )
         facts = {
-            "id": x.id, "text": words.ended(x.text), "owner": owner, "due": stamp(x.due_at) if x.due_at else "–",
+            "id": x.id, "text": said, "owner": owner, "proof": x.proof, "due": stamp(x.due_at) if x.due_at else "–",
             "seq": str(x.discharged_seq or ""),
         }  # fmt: skip
-        if not x.open:
+        if not x.open and x.proof:
+            yield Line(
+                text=_("%(id)s: %(text)s Done, as a person stated in event %(seq)s: %(proof)s.") % facts
+            )
+        elif not x.open:
             yield Line(text=_("%(id)s: %(text)s Kept by event %(seq)s.") % facts)
         elif x.overdue:
             yield Line(text=_("%(id)s: %(text)s OVERDUE since %(due)s. Owner: %(owner)s.") % facts)
@@ -201,11 +208,17 @@ def _obligations(found: h.Handoff) -> Iterator[Line]:
 
 def _assumptions(found: h.Handoff) -> Iterator[Line]:
     for x in found.assumptions:
-        rests = words.joined([f"{r.observation or '–'} {r.resource} {r.version}" for r in x.rests_on]) or _(
-            "nothing that was read"
-        )
-        facts = {"text": words.ended(x.text), "rests": rests}
-        if x.fresh:
+        named = [f"{r.observation or r.constraint or '–'} {r.resource} {r.version}" for r in x.rests_on]
+        rests = words.joined(named) or _("nothing that was read")
+        facts = {"text": words.ended(x.text), "rests": rests, "by": x.by, "seq": str(x.seq)}
+        if x.seq:
+            yield Line(
+                text=_(
+                    "%(text)s BROKEN since event %(seq)s by %(by)s: do not rely on it. Rests on %(rests)s."
+                )
+                % facts
+            )
+        elif x.fresh:
             yield Line(text=_("%(text)s Rests on %(rests)s, which is current.") % facts)
         else:
             yield Line(
@@ -265,6 +278,7 @@ _DID: Final[dict[str, str | Promise]] = {
     "take_back": pgettext_lazy("decision", "took the approval of plan %(subject)s back"),
     "attest_happened": pgettext_lazy("decision", "stated that %(subject)s happened"),
     "attest_not_happened": pgettext_lazy("decision", "stated that %(subject)s did not happen"),
+    "attest_obligation": pgettext_lazy("decision", "stated that %(subject)s is done"),
     "find_as_recorded": pgettext_lazy("decision", "found that the record of %(subject)s is right"),
     "find_happened": pgettext_lazy("decision", "found that %(subject)s happened, against the record"),
     "find_not_happened": pgettext_lazy(

@@ -17,7 +17,7 @@ from runs.machine.events import CancelRequested
 from runs.machine.safety import Action, SafeAction, next_safe_action, right_to
 from runs.machine.transitions import ROWS, Decision, allows, first_reason
 from runs.machine.waits import WaitKind
-from runs.pages import ending, words
+from runs.pages import ending, owed, words
 
 Sentences = tuple[str, str, str]  # what, why, what it waits for
 
@@ -41,6 +41,12 @@ def shown(state: s.RunState, mine: frozenset[Right]) -> dict[str, Any]:
         found |= {
             "url": answer_address(state.identity.run),
             "label": _("Give the answer “%(name)s”") % {"name": name},
+        }
+    if ending.owes(state) and action.action is Action.NONE and Right.ATTEST_EFFECTS in mine:
+        first = owed.first_due(state)
+        found |= {
+            "url": reverse("obligation-attest", args=[state.identity.run, first.number]),
+            "label": _("State that %(obligation)s is done") % {"obligation": f"B-{first.number}"},
         }
     if state.successor:
         successor = {"run": state.successor}
@@ -413,10 +419,12 @@ def _over(state: s.RunState, action: SafeAction) -> Sentences:
             _("This run was closed; %(run)s is its successor.") % facts,
             "",
         )
-    if state.open_obligations:
-        owed = words.joined([o.text for o in state.open_obligations])
-        do = _("Settle outside this console what the run promised: %(owed)s.") % {"owed": owed}
-        return do, _("The run is over, so no worker does it any more."), ending.by_hand()
+    if ending.owes(state):
+        names = [f"B-{o.number} ({o.text})" for o in state.open_obligations]
+        do = _("Do what the run still owes, then state that it is done: %(owed)s.") % {
+            "owed": words.joined(names)
+        }
+        return do, _("The run is over, so no worker does it any more."), ending.kept_by(state)
     return _("Nothing. The run is over."), _("Nothing is in flight, unknown or owed."), ""
 
 

@@ -21,6 +21,7 @@ def context(page: Context, state: s.RunState, *, by: str, at: datetime, url: str
         **page,
         "unknown": doubtful,
         "timeline": page["timeline"][:LAST],
+        "obligations": [{**row, "attest_url": "", "hand_on_url": ""} for row in page["obligations"]],
         "printed": {"by": by, "at": at, "url": url},
         "notices_url": "",
     }

@@ -125,6 +125,12 @@ def _obligations(before: s.RunState | None, after: s.RunState) -> Iterator[Line]
             yield _line("removed", _("%(id)s discharged: %(text)s") % name)
         elif owed.handed_over and not old.handed_over:
             yield _line("changed", _("%(id)s handed to a person: %(text)s") % name)
+        elif owed.owner != old.owner and owed.owner is not None:
+            yield _line(
+                "changed", _("%(id)s handed to %(owner)s: %(text)s") % {**name, "owner": owed.owner.name}
+            )
+        elif owed.overdue_seq and not old.overdue_seq:
+            yield _line("changed", _("%(id)s overdue: %(text)s") % name)
 
 
 def _reasons(before: s.RunState | None, after: s.RunState) -> Iterator[Line]:
@@ -146,6 +152,9 @@ def _observations(before: s.RunState | None, after: s.RunState) -> Iterator[Line
             yield _line("added", _("%(id)s: %(resource)s at version %(version)s") % facts)
         elif old.seq != seen.seq and old.version == seen.version:
             yield _line("changed", _("%(id)s: %(resource)s read again, still version %(version)s") % facts)
+        elif seen.reread is not None and seen.reread != old.reread:
+            said = _("%(id)s: %(resource)s read again, and found otherwise: version %(now)s")
+            yield _line("changed", said % {**facts, "now": seen.reread.version})
         elif old.seq != seen.seq:
             said = _("%(id)s: %(resource)s from version %(was)s to version %(version)s")
             yield _line("changed", said % {**facts, "was": old.version})

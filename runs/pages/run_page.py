@@ -18,12 +18,15 @@ from runs.machine import state as s
 from runs.machine.hidden import Hidden
 from runs.models import Run
 from runs.pages import (
+    assumed,
     authority,
     effects,
     ending,
     goal_versions,
     handoff_lines,
     next_action,
+    observed,
+    owed,
     parts,
     plans,
     relatives,
@@ -151,9 +154,12 @@ def context(
         "effects_summary": effects.summary(ledger),
         **relatives.context(state, known, reader.mine, times),
         **_timeline(log, events_url, older, saw),
-        "observations": parts.observations(state, reader.now),
+        "observations": observed.rows(state, log, reader.now),
+        **observed.reading_again(state, reader.mine),
+        "assumptions": assumed.rows(state, log, reader.now),
         "constraints": parts.constraints(state),
-        "obligations": parts.obligations(state, times),
+        "obligations": owed.rows(state, times, reader.now, reader.mine),
+        **owed.adding(state, reader.mine),
         "approvals": requests.rows(state),
         "authority": authority.shown(state, log, reader.person, reader.holders),
     }
@@ -207,5 +213,6 @@ def unreadable(run: Run, why: str) -> Context:
         "who": [],
         "handoff": handoff_lines.uncomputed(why),
         "plan": None, "effects": [], "timeline": [], "observations": [], "constraints": [], "obligations": [],
+        "assumptions": [],
         "approvals": [],
     }  # fmt: skip

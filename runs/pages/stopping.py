@@ -33,9 +33,17 @@ def stop(run: Run, state: s.RunState, reader: Reader) -> Context:
         "undo": _undo(run, state),
         "already": _already(state),
         **may("may_cancel", Right.CANCEL_RUNS, reader),
-        "values": {},
+        "owners": _owners(reader),
+        "values": {"owner": str(reader.person.pk)},
         "errors": [],
     }
+
+
+def _owners(reader: Reader) -> list[dict[str, str]]:
+    """Who can keep what the run still owes: who may do something about it, and the person who asks for the end."""
+    holders = (p for right in (Right.ATTEST_EFFECTS, Right.OPERATE_RUNS) for p in reader.holders[right])
+    people = {p.pk: p for p in (reader.person, *holders)}
+    return [{"value": str(p.pk), "label": p.shown_name} for p in people.values()]
 
 
 def may(name: str, right: Right, reader: Reader) -> Context:

@@ -12,12 +12,13 @@ from msgspec import Raw
 from runs.machine import events as e
 from runs.pages import words
 from runs.pages.timeline_constraints import CONSTRAINTS
+from runs.pages.timeline_duties import DUTIES
 from runs.pages.timeline_lending import LENDING
 from runs.pages.timeline_waits import WAITS
 from runs.pages.values import indented
 
 Say = Callable[[Any], str]
-SENTENCES: dict[type[e.Event], Say] = {**WAITS, **LENDING, **CONSTRAINTS}
+SENTENCES: dict[type[e.Event], Say] = {**WAITS, **LENDING, **CONSTRAINTS, **DUTIES}
 
 
 def _says(event_type: type[e.Event]) -> Callable[[Say], Say]:
@@ -190,12 +191,17 @@ def _plan_voided(event: e.PlanVoided) -> str:
 def _passed(event: e.RevalidationPassed) -> str:
     number = len(event.checks)
     text = ngettext("made %(number)d check; it passes.", "made %(number)d checks; all pass.", number)
-    return text % {"number": number}
+    as_read = [c.subject for c in event.checks if c.name == "observations" and c.was == c.now]
+    said = text % {"number": number}
+    if not as_read:
+        return said
+    facts = {"said": said, "resources": words.joined(as_read)}
+    return _("%(said)s Read again and as it was: %(resources)s.") % facts
 
 
 @_says(e.RevalidationRefused)
 def _refused(event: e.RevalidationRefused) -> str:
-    failed = [words.check(x) for x in event.checks if not x.passed and x.subject != "quorum"]
+    failed = [words.failed_check(x) for x in event.checks if not x.passed and x.subject != "quorum"]
     facts = {"number": len(event.checks), "failed": "; ".join(failed)}
     return _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
 
@@ -411,6 +417,14 @@ def _cancel_began(event: e.CancelBegan) -> str:
 @_says(e.RunCancelled)
 def _cancelled(event: e.RunCancelled) -> str:
     number = len(event.obligations)
+    if event.owner is not None:
+        text = ngettext(
+            "ended the run before its goal. %(number)d open obligation is handed to %(owner)s, unless it has an owner.",
+            "ended the run before its goal. %(number)d open obligations are handed to %(owner)s, unless they have an "
+            "owner.",
+            number,
+        )
+        return text % {"number": number, "owner": event.owner.name}
     text = ngettext(
         "ended the run before its goal. %(number)d open obligation is handed to a person.",
         "ended the run before its goal. %(number)d open obligations are handed to a person.",

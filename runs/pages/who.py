@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Tenant, User
 from accounts.rights import Denial, DenialKind, Right
 from approvals.quorums import barred_from
+from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.decide import cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
@@ -22,6 +23,7 @@ from runs.machine.safety import Action, next_safe_action, right_to
 from runs.machine.transitions import ROWS, Decision, allows
 from runs.models import Agent
 from runs.pages import ending, next_action, requests, words
+from runs.pages import owed as rows
 
 _RUN = re.compile(r"run_[0-9A-Z]+")
 Holders = Mapping[Right, Sequence[User]]
@@ -76,8 +78,9 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _line(
             _("Revise the goal"), reverse("run-goal", args=[run]), Right.REVISE_GOALS, person, holders
         )
-    if ending.owes(state):
-        yield from (_settle(o, person, holders) for o in state.open_obligations)
+    if ending.owes(state) or any(x.code == "obligation_open" for x in state.reasons):
+        for owed in state.open_obligations:
+            yield from _keeping(state, owed, person, holders)
 
 
 def _decisions(
@@ -99,23 +102,20 @@ def _decisions(
         yield _line(name, url, Right(right_to(decision)), person, holders)
 
 
-def _settle(owed: s.Obligation, person: User, holders: Holders) -> dict[str, Any]:
-    """An obligation of a run that is over: handed to those who operate it, all of them by name."""
-    people, number = holders[Right.OPERATE_RUNS], f"B-{owed.number}"
-    return {
-        "action": _("Settle %(obligation)s outside this console") % {"obligation": number},
-        "you": person in people,
-        "url": f"#obligation-{number}",
-        "text": keepers(people),
-    }
-
-
-def keepers(people: Sequence[User]) -> str:
-    """To whom a run that is over hands what it still owes."""
-    if not people:
-        return _("It is handed to nobody: no person may operate this run now.")
-    facts = {"names": words.joined([p.shown_name for p in people])}
-    return _("It is handed to those who operate this run: %(names)s.") % facts
+def _keeping(
+    state: s.RunState, owed: s.Obligation, person: User, holders: Holders
+) -> Iterator[dict[str, Any]]:
+    """What people can do about an obligation that no worker keeps any more."""
+    at, facts = [state.identity.run, owed.number], {"obligation": f"B-{owed.number}"}
+    if decide.owed(state, owed.number) is None:
+        return
+    name = _("State that %(obligation)s is done") % facts
+    line = _line(name, reverse("obligation-attest", args=at), Right.ATTEST_EFFECTS, person, holders)
+    by = rows.owner(state, owed)
+    text = " ".join(filter(None, (line.get("text"), _("Owner: %(owner)s.") % {"owner": by})))
+    yield {**line, "text": text}
+    name = _("Hand %(obligation)s on") % facts
+    yield _line(name, reverse("obligation-hand-on", args=at), Right.OPERATE_RUNS, person, holders)
 
 
 def _line(action: str, url: str, right: Right, person: User, holders: Holders) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from runs.machine.events import Broken, Cause, Check, Lent, Reason
 from runs.machine.revalidate import REENTRY
 from runs.machine.state import Effect, RequestStatus
 from runs.machine.transitions import ROWS
+from runs.pages.differing import differing
 
 Words = str | Promise
 NBSP: Final = "\u00a0"
@@ -149,7 +150,9 @@ CHECKS: Final[dict[str, Words]] = {
 _CAUSES: Final[dict[str, Words]] = {
     "resources": gettext_lazy("%(subject)s changed from version %(was)s to version %(now)s."),
     "observations": gettext_lazy("What was read about %(subject)s changed from %(was)s to %(now)s."),
-    "assumptions": gettext_lazy("“%(subject)s” does not hold any more: %(now)s changed."),
+    "assumptions": gettext_lazy(
+        "What the plan took for true, “%(subject)s”, does not hold any more: %(now)s changed."
+    ),
     "constraints_digest": gettext_lazy("The digest of the constraints changed from %(was)s to %(now)s."),
     "goal": gettext_lazy("The committed goal changed from v%(was)s to v%(now)s."),
     "policy": gettext_lazy("The policy changed from %(was)s to %(now)s."),
@@ -366,6 +369,11 @@ def cause(found: Cause) -> str:
     if found.what == "grant":
         facts = {"subject": found.subject, "was": grant_name(found.was), "now": grant_name(found.now)}
         return str(_CAUSES["grant"]) % facts
+    if found.what == "observations" and (what := differing(found.was, found.now)):
+        return _("What was read about %(subject)s changed: %(what)s.") % {
+            "subject": found.subject,
+            "what": what,
+        }
     was, now = times_in(found.was) or "–", times_in(found.now) or "–"
     facts = {"subject": found.subject, "was": was, "now": now, "what": found.what}
     words = _CAUSES.get(found.what)
@@ -404,6 +412,14 @@ def lending_facts(lent: Lent) -> dict[str, str]:
 def grant_name(grant: str) -> str:
     """A grant as sentences name it: the beginning of its id."""
     return f"G-{grant[:8]}" if grant else "–"
+
+
+def failed_check(made: Check) -> str:
+    """A check that fails; of what was read, with what of it is otherwise and by how much."""
+    if made.name != "observations" or made.unread:
+        return check(made)
+    facts = {"check": check(made), "what": differing(made.was, made.now)}
+    return _("%(check)s: %(what)s") % facts if facts["what"] else check(made)
 
 
 def check(made: Check) -> str:

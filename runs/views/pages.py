@@ -98,7 +98,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         outdated=_outdated(found),
     )  # fmt: skip
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
-    context["check_submission"] = new_submission()
+    context |= {"check_submission": new_submission(), "read_submission": new_submission()}
     notices = notices_of(run_id, page.state.seq)
     return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
 

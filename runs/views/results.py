@@ -166,6 +166,22 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("The run was ended as it is."),
         _("Nothing more is undone. What still stands is listed below."),
     ),
+    "owe": lambda: (
+        _("What the run owes was written down."),
+        _("The run does not succeed before it is discharged. Nothing was sent by this."),
+    ),
+    "attest_obligation": lambda: (
+        _("Your statement was recorded: what was owed is done."),
+        _("It is kept with your name and is never shown as a receipt."),
+    ),
+    "hand_on": lambda: (
+        _("What is owed was handed on."),
+        _("It stays open, and its owner keeps it from now on."),
+    ),
+    "reread": lambda: (
+        _("It was read again now."),
+        _("Nothing was moved. What changed stands under “Observations”."),
+    ),
     "rereduce": lambda: (
         _("The rows of this run were made anew from its log."),
         _("Nothing outside was called and the run was not moved. What still differs is listed below."),

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from accounts.guards import On, guarded
+from accounts.models import User
 from accounts.rights import Right
 from approvals.models import LEAST_REASON
 from runs import actions
@@ -134,7 +135,7 @@ def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:
 
 def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status: int) -> HttpResponse:
     page = opened(person_of(request), run_id)
-    values = typed_again(request, "choice", form.field)
+    values = typed_again(request, "choice", "owner", form.field)
     if status != 409:
         return _page(request, page, form, {"values": values, "errors": errors_of(error)}, status=status)
     text, blank = _("Your decision was not recorded and nothing was sent."), {**values, "choice": ""}
@@ -150,13 +151,24 @@ def _cancel(request: HttpRequest, page: Opened, submission: UUID) -> None:
         if choice in STOPPING
         else [{"field": "choice", "message": _("Choose what becomes of what was done.")}]
     )
+    owner = _owner(request, page)
+    if owner is None:
+        errors.append({"field": "owner", "message": _("Choose who keeps what the run still owes.")})
     if len(note) < LEAST_REASON:
         errors += _too_short("reason")
     if errors:
         raise FormWrong(errors)
     actions.cancel_run(
-        person=person_of(request), run_id=page.run.pk, note=note, undo=STOPPING[choice], submission=submission
-    )
+        person=person_of(request), run_id=page.run.pk, note=note, undo=STOPPING[choice], submission=submission,
+        owner=owner,
+    )  # fmt: skip
+
+
+def _owner(request: HttpRequest, page: Opened) -> User | None:
+    """Who was chosen to keep what the run still owes: the person where the form did not ask; None: nobody of those."""
+    person = person_of(request)
+    chosen = request.POST.get("owner") or str(person.pk)
+    return next((p for p in (person, *actions.keepers(page.run)) if str(p.pk) == chosen), None)
 
 
 def _too_short(field: str) -> Errors:

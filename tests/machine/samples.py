@@ -36,6 +36,7 @@ _lent = e.Lent(
     expires_at=T0, budget="20.00", bound=True,
 )  # fmt: skip
 
+_olga = e.Actor(e.ActorKind.PERSON, "p", "Olga")
 _ALL: tuple[e.Event, ...] = (
     e.RunStarted(
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Zahle “42” \U0001f4b6 e\u0301\u0000",
@@ -88,6 +89,7 @@ _ALL: tuple[e.Event, ...] = (
     e.ReceiptStored(
         effect=1, executed=True, reference="ref-1", evidence=e.raw("{}"), source="query", detail="d",
         failed="another amount", asked=3, versions={"order:7": "v2"},
+        promises=(e.Promised(text="send the slip", to="Acme", due=timedelta(days=3)),),
     ),
     e.EffectQueried(
         effect=1, failure=None, matches=(_match,), account="acct", evidence=e.raw("[]"), boot="b",
@@ -113,7 +115,7 @@ _ALL: tuple[e.Event, ...] = (
     e.VersionMoved(was="1", now="2", code={"policy": "2", "tool:pay": "d"}, note="1 is gone", voids=_causes),
     e.GoalRevised(version=2, text="Pay order 7, 至多 50.00", reason="the order was cut"),
     e.ReplanOrdered(note="smaller"),
-    e.CancelRequested(note="not needed", undo=True),
+    e.CancelRequested(note="not needed", undo=True, owner=_olga),
     e.EffectCompensated(effect=1, by_run="run_B", by_effect=2),
     e.PlanCarriedOut(version=1),
     e.WaitBegan(
@@ -148,7 +150,15 @@ _ALL: tuple[e.Event, ...] = (
     e.ConstraintAmended(number=1, term=_term, why="narrower", by=e.Actor(e.ActorKind.PERSON, "p", "Kim")),
     e.AmendmentAccepted(number=1, term=_term, reason="it is fine for this run"),
     e.RunRestarted(successor="run_C", note="the constraint is gone"),
-    e.RunCancelled(obligations=(1, 2)),
+    e.RunCancelled(obligations=(1, 2), owner=_olga),
+    e.ObligationOpened(text="Tell 供应商", to="Acme", owner=_olga, due_at=T0, by="pay:7"),
+    e.ObligationAttested(obligation=1, how="I called them", reference="ticket 7", person="p"),
+    e.ObligationHandedOn(obligation=1, owner=_olga, note="on leave"),
+    e.ObligationOverdue(obligation=1, due_at=T0),
+    e.ObservationReread(
+        tool="look_up", arguments=e.raw("{}"), value=e.raw("[2]"), resource="order:7", version="v2", observed_at=T0,
+        half_life=timedelta(minutes=10),
+    ),
     e.RunSucceeded(),
 )  # fmt: skip
 SAMPLES: dict[type[e.Event], e.Event] = {type(event): event for event in _ALL}

@@ -214,6 +214,10 @@ OBSERVATIONS: Final[list[dict[str, Any]]] = [
         "percent": min(100, int(minutes * 100 / 15)),
         "freshness": freshness,
         "used_by": "used by step 1",
+        "number": number,
+        "again": f"Read again at 07:40:00 UTC: {HOSTILE} 10.00 → 12.50 (+2.50) (event 41)."
+        if number == 2
+        else "",
     }
     for number, minutes, freshness in ((2, 21, "old"), (3, 12, "ageing"), (1, 3, "fresh"))
 ]
@@ -293,6 +297,44 @@ END_GRANT: Final[dict[str, Any]] = {
     "errors": [],
     "submission": "0d9a4b52-6d0f-4f51-8b1e-0c3f7f6a2c11",
 }
+OWED: Final[dict[str, Any]] = {
+    "id": "B-1",
+    "text": "Tell Acme GmbH",
+    "to": "Acme GmbH",
+    "due_at": ago(18),
+    "overdue": True,
+    "opened_at": ago(60),
+    "opened_by": "promised with the receipt of E-6",
+    "owner": "Kim",
+    "state_note": "open until a person states that it is done",
+    "attest_url": f"/runs/{RUN}/obligations/1/attest/",
+    "hand_on_url": f"/runs/{RUN}/obligations/1/hand-on/",
+}
+OWNERS: Final = [{"value": "p-1", "label": "Kim"}, {"value": "p-2", "label": HOSTILE}]
+ASSUMED: Final[list[dict[str, Any]]] = [
+    {
+        "id": "v4-1",
+        "plan": 4,
+        "text": HOSTILE,
+        "code": "broken",
+        "standing": "Broken",
+        "basis": [
+            {"id": "O-2", "name": "order:1042", "url": "#observation-O-2", "note": ""},
+            {"id": "C-1", "name": OVERLONG, "url": "#constraint-C-1", "note": ""},
+        ],
+        "broken": "Broken since event 41 by O-2 (order:1042): total 10.00 → 12.50 (+2.50).",
+        "event_url": f"/runs/{RUN}/events/?from=41#event-41",
+    },
+    {
+        "id": "v5-1",
+        "plan": 5,
+        "text": "The supplier is open.",
+        "code": "holds",
+        "standing": "Holds",
+        "basis": [],
+    },
+]
+
 RUN_PAGE: Final[dict[str, Any]] = {
     **SHELL,
     "authority": AUTHORITY,
@@ -330,15 +372,11 @@ RUN_PAGE: Final[dict[str, Any]] = {
             "enforced": "checked at approval and before each send",
         }
     ],
-    "obligations": [
-        {
-            "id": "B-1",
-            "text": "Tell Acme GmbH",
-            "due_at": ago(-18),
-            "opened_at": ago(60),
-            "state_note": "open",
-        }
-    ],
+    "obligations": [OWED, {**OWED, "id": "B-2", "overdue": False, "text": HOSTILE, "owner": "the run"}],
+    "owe_url": f"/runs/{RUN}/obligations/add/",
+    "read_url": f"/runs/{RUN}/observations/read/",
+    "read_submission": "sub_21",
+    "assumptions": ASSUMED,
     "approvals": APPROVALS,
     "goals": GOALS,
     "claim": HOSTILE,
@@ -795,6 +833,7 @@ AUDIT: Final[dict[str, Any]] = {
 }
 
 STOP: Final[dict[str, Any]] = {
+    "owners": OWNERS,
     **SHELL,
     "run": RUN_FACTS,
     "does": ["No new effect starts.", "1 open obligation is handed to a person."],
@@ -1496,6 +1535,48 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
                     "lines": [f"E-1 ({HOSTILE})", OVERLONG],
                 },
             ],
+        },
+    ),
+    "obligation-add": (
+        "runs/obligation_add.html",
+        {
+            **SHELL,
+            "run": RUN_FACTS,
+            "owners": OWNERS,
+            "steps": [{"value": "pay:7", "label": HOSTILE}, {"value": "tell:7", "label": OVERLONG}],
+            "may_add": True,
+            "values": {"owner": "p-2", "text": HOSTILE, "to": OVERLONG},
+            "errors": [
+                {"field": "due", "message": "This time is over. Enter one to come, or leave it empty."}
+            ],
+            "submission": "sub_22",
+        },
+    ),
+    "obligation-attest": (
+        "runs/obligation_attest.html",
+        {
+            **SHELL,
+            "run": RUN_FACTS,
+            "obligation": OWED,
+            "may_attest": True,
+            "values": {"how": HOSTILE, "reference": ""},
+            "errors": [
+                {"field": "reference", "message": "Enter the reference of a proof that this is done."}
+            ],
+            "submission": "sub_23",
+        },
+    ),
+    "obligation-hand-on": (
+        "runs/obligation_hand_on.html",
+        {
+            **SHELL,
+            "run": RUN_FACTS,
+            "obligation": {**OWED, "text": OVERLONG},
+            "owners": OWNERS,
+            "may_hand_on": True,
+            "values": {},
+            "errors": [],
+            "submission": "sub_24",
         },
     ),
     "answer": (

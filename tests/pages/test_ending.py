@@ -78,13 +78,15 @@ def test_what_a_cancelled_run_owes_is_its_operators_to_settle(
     viewed = read(sign_in(house.viewer).get(f"/runs/{run.pk}/")).part("who-may-act").text
 
     action = page.part("next-safe-action").text
-    assert "Settle outside this console what the run promised: tell the supplier of 1042." in action
-    assert "This console records no discharge by hand yet: it stays listed here and in the inbox." in action
-    handed = "It is handed to those who operate this run: Operator."
-    assert f"Settle B-1 outside this console you. {handed}" in page.part("who-may-act").text
-    assert f"Settle B-1 outside this console {handed}" in viewed
+    assert "then state that it is done: B-1 (tell the supplier of 1042)." in action
+    assert "Owner: Operator. It stays listed here and in the inbox until it is done." in action
+    assert "State that B-1 is done" in page.part("who-may-act").text
+    assert "Hand B-1 on you" in page.part("who-may-act").text
+    assert (
+        "Hand B-1 on Viewer does not have the right “Operate runs” here. People who can: Operator." in viewed
+    )
     line = page.part("handoff").one("li", data_key="next")
-    assert "Nothing here" not in line.text and "Settle outside" in line.text
+    assert "Nothing here" not in line.text and "Do what the run still owes" in line.text
     assert "tell the supplier of 1042" in read(sign_in(house.operator).get("/inbox/")).text
 
 

@@ -146,7 +146,9 @@ def test_a_cancelled_run_stays_until_what_it_owes_is_done(
     (row,) = rows(sign_in(house.viewer))
 
     assert row.attrs["data-run"] == run.pk
-    assert "Obligation open: the run is over and still owes: tell the supplier of 7." in row.text
+    assert (
+        "Obligation open: the run is over and still owes: tell the supplier of 7, owner Operator." in row.text
+    )
 
 
 def test_the_poll_says_what_changed_and_else_nothing(house: House, sign_in: SignIn) -> None:

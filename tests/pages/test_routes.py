@@ -33,10 +33,11 @@ from tests.people import House, advance, assert_replays
 
 METHODS: Final = ("get", "head", "post", "put", "delete", "options")
 #: Views that send a form elsewhere, or take one and show none.
-POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check"}
+POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check", "observations-read"}
 #: What stands in an address beside the run.
 PARTS: Final = {
-    "version": "1", "effect": "1", "artifact": "1", "name": "payer", "to": "2", "constraint": "1", "policy": "1",
+    "version": "1", "effect": "1", "obligation": "1", "artifact": "1", "name": "payer", "to": "2",
+    "constraint": "1", "policy": "1",
     "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
     "provider_id": "oidc", "kind": "csv", "value": "1",
     "grant": "00000000-0000-0000-0000-000000000001",
@@ -91,10 +92,16 @@ def test_every_view_declares_what_it_is_about() -> None:
 
 @pytest.fixture
 def run(house: House, world: World) -> Run:
-    """A run with an approved plan, a file and a payment in doubt, so that every page about it has a subject."""
+    """A run with an approved plan, a file, something that it owes and a payment in doubt, so that every page about it
+    has a subject.
+    """
     run = house.approved()
     actions.attach_file(
         person=house.operator, run_id=run.pk, name="a.txt", media_type="text/plain", data=b"a",
+        submission=uuid4(),
+    )  # fmt: skip
+    actions.open_obligation(
+        person=house.operator, run_id=run.pk, text="tell the auditor", to="", owner=house.operator,
         submission=uuid4(),
     )  # fmt: skip
     world.answers, world.outage = ["lost"], "the bank is closed"

@@ -35,6 +35,7 @@ from runs.machine.decide.goals import (
 )
 from runs.machine.decide.held import Holder, occupied
 from runs.machine.decide.lending import authority_over, lent, lent_anew, may_lend
+from runs.machine.decide.obligations import discharged, gone_on, handed_on, overdue, owe, owed
 from runs.machine.decide.people import (
     ConclusionRefused,
     attestations_needed,
@@ -57,6 +58,7 @@ from runs.machine.decide.plans import (
     proposed,
     read,
     requested,
+    reread,
     rounds_changed,
     rounds_of,
     taken_back,
@@ -70,6 +72,7 @@ from runs.machine.decide.undoing import (
     disputed,
     end,
     finish_cancel,
+    keeper,
     keys_to_go_on,
     not_compensated,
     rounds_to_go_on,
@@ -114,6 +117,7 @@ __all__ = [
     "conditions",
     "constraints_digest",
     "decided",
+    "discharged",
     "dispatched",
     "disputed",
     "done_again",
@@ -127,9 +131,12 @@ __all__ = [
     "found",
     "found_open",
     "goal_impact",
+    "gone_on",
+    "handed_on",
     "history",
     "human",
     "inherited_lost",
+    "keeper",
     "kept",
     "kept_result",
     "key_of",
@@ -145,6 +152,9 @@ __all__ = [
     "not_compensated",
     "occupied",
     "other_parts",
+    "overdue",
+    "owe",
+    "owed",
     "personally",
     "plan_document",
     "policy_changed",
@@ -154,6 +164,7 @@ __all__ = [
     "read",
     "refused_call",
     "requested",
+    "reread",
     "resend_unknown",
     "restarted",
     "revalidated",

@@ -21,15 +21,16 @@ def executed(
     evidence: str,
     problem: str | None,
     versions: dict[str, str],
+    promises: tuple[e.Promised, ...] = (),
     late: bool = False,
 ) -> Events:
-    """The call was answered: done. `problem` is the postcondition that does not hold.
+    """The call was answered: done. `problem` is the postcondition that does not hold, `promises` what is owed with it.
 
     `late`: the one who called does not hold the run any more.
     """
     receipt = e.ReceiptStored(
         effect=effect, executed=True, reference=reference, evidence=e.raw(evidence), source="call",
-        failed=problem, versions=versions,
+        failed=problem, versions=versions, promises=promises,
     )  # fmt: skip
     return _receipt(state, receipt, _failed_postcondition(effect, problem), late=late)
 
@@ -118,6 +119,7 @@ def asked(
     problem: str | None,
     now: datetime,
     senders_gone: bool = False,
+    promises: tuple[e.Promised, ...] = (),
 ) -> Events:
     """A worker asked: the answer, and what follows from it by the table. `problem` as in `executed`."""
     effect = state.effects[number]
@@ -130,7 +132,7 @@ def asked(
         case safety.Kind.RECEIPT if says.match:
             receipt = e.ReceiptStored(
                 effect=number, executed=True, reference=says.match.reference, evidence=e.raw(evidence),
-                source="query", asked=seq, failed=problem,
+                source="query", asked=seq, failed=problem, promises=promises,
             )  # fmt: skip
             return queried, receipt, *_failed_postcondition(number, problem)
         case safety.Kind.NOT_EXECUTED if heard := _heard_of(effect):

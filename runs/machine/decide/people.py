@@ -56,9 +56,19 @@ def _may_not_have(effect: s.Effect, ask: s.Ask) -> str:
 
 
 def concluded(
-    state: s.RunState, number: int, *, happened: bool, asked_seq: int, note: str, now: datetime
+    state: s.RunState,
+    number: int,
+    *,
+    happened: bool,
+    asked_seq: int,
+    note: str,
+    now: datetime,
+    promises: tuple[e.Promised, ...] = (),
 ) -> Events:
-    """A person's conclusion from the outside's answer at `asked_seq`. Raises ConclusionRefused, Refused."""
+    """A person's conclusion from the outside's answer at `asked_seq`. Raises ConclusionRefused, Refused.
+
+    `promises` is what is owed with the effect, as that answer says.
+    """
     effect = state.effects[number]
     if effect.status is not s.EffectStatus.UNKNOWN or not allows(state.state, e.EffectReconciled):
         raise Refused(state.state, "EffectReconciled")
@@ -71,8 +81,11 @@ def concluded(
         raise ConclusionRefused(condition)
     reference = safety.ours(effect, ask.matches)[0].reference if happened else ""
     return (
-        e.EffectReconciled(effect=number, happened=happened, asked=asked_seq, reference=reference, note=note),
-    )
+        e.EffectReconciled(
+            effect=number, happened=happened, asked=asked_seq, reference=reference, note=note,
+            promises=promises if happened else (),
+        ),
+    )  # fmt: skip
 
 
 def attestations_needed(effect: s.Effect) -> int:

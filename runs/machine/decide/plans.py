@@ -13,6 +13,7 @@ from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.decide.common import FAILURES_BEFORE_HUMAN, READS_IN_A_ROW, Events, human
 from runs.machine.expiry import announced_from
+from runs.machine.transitions import Refused, allows
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +46,9 @@ def plan_document(plan: s.PlanDocument) -> str:
     for step in document["steps"]:
         if not step["sensitive"]:
             del step["sensitive"]
+    for assumption in document["assumptions"]:
+        if not assumption["constraints"]:
+            del assumption["constraints"]
     return canonical(document)
 
 
@@ -82,6 +86,14 @@ def read(state: s.RunState, event: e.ObservationRecorded) -> Events:
         return (event,)
     evidence = f"it read {state.reads} times and proposed no plan"
     return event, *human("planner_refused", evidence=evidence)
+
+
+def reread(state: s.RunState, event: e.ObservationReread) -> Events:
+    """A person had something read once more. Raises Refused where the run is over, or never read it."""
+    known = (event.tool, e.text_of(event.arguments)) in state.observations
+    if not known or not allows(state.state, e.ObservationReread):
+        raise Refused(state.state, e.ObservationReread.__name__)
+    return (event,)
 
 
 def proposal_refused(

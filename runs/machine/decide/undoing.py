@@ -9,13 +9,13 @@ from runs.machine.decide.sends import NEW_ROUND
 from runs.machine.transitions import Refused, allows
 
 
-def cancel(state: s.RunState, *, note: str, undo: bool = False) -> Events:
+def cancel(state: s.RunState, *, note: str, undo: bool = False, owner: e.Actor | None = None) -> Events:
     """The run shall end: now where nothing is open, else as soon as that is settled. With `undo` what it did and
-    can be undone is undone first.
+    can be undone is undone first. `owner` keeps what it then still owes.
     """
     if not allows(state.state, e.CancelRequested) or state.cancel_requested:
         raise Refused(state.state, "CancelRequested")
-    return e.CancelRequested(note=note, undo=undo), *begin_cancel(state)
+    return e.CancelRequested(note=note, undo=undo, owner=owner), *begin_cancel(state)
 
 
 def begin_cancel(state: s.RunState) -> Events:
@@ -28,7 +28,14 @@ def finish_cancel(state: s.RunState) -> Events:
     """The run ends; what it still owes is handed to a person. Raises Refused while an effect or a child is open."""
     if state.open_effects or state.open_children:
         raise Refused(state.state, "RunCancelled")
-    return (e.RunCancelled(obligations=tuple(o.number for o in state.open_obligations)),)
+    owed = tuple(o.number for o in state.open_obligations)
+    return (e.RunCancelled(obligations=owed, owner=keeper(state) if owed else None),)
+
+
+def keeper(state: s.RunState) -> e.Actor | None:
+    """Who keeps what a run that is cancelled still owes: whom its canceller chose, else the canceller."""
+    by = state.cancelled_by
+    return state.hands_to or (by if by is not None and by.kind is e.ActorKind.PERSON else None)
 
 
 def end(state: s.RunState) -> Events:
