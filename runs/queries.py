@@ -208,9 +208,10 @@ def last_requests(runs: Sequence[Run]) -> dict[str, Request]:
 
 
 def owed(run_ids: Sequence[str]) -> dict[str, list[Obligation]]:
-    """What these runs promised and have not done, what is due first of each run first."""
+    """What these runs promised and have not done, what is due first of each run first; not what a successor keeps."""
     found: dict[str, list[Obligation]] = {}
     left = Obligation.objects.filter(run_id__in=run_ids, discharged_seq__isnull=True)
+    left = left.exclude(~Q(_found_later()), run__state="restarted")
     for row in left.order_by(F("due_at").asc(nulls_last=True), "number"):
         found.setdefault(row.run_id, []).append(row)
     return found
