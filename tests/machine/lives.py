@@ -16,6 +16,7 @@ from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
 from runs.machine.constraints import STANDS
 from runs.machine.evolve import evolve
+from runs.machine.projection import PROJECTED
 from runs.machine.revalidate import Facts, Fresh, Person
 from runs.machine.safety import Answered
 from runs.machine.waits import PlanWait, WaitKind
@@ -101,7 +102,7 @@ def planning(deadline: datetime | None = None) -> Life:
     started = e.RunStarted(
         run="run_A", tenant="t", agent="payer", agent_version="1", goal="Pay", input=e.raw("{}"),
         creator="p-operator", principal="p-operator", lineage="run_A", start_key="k", constraints=(term,),
-        deadline=deadline,
+        deadline=deadline, projected=PROJECTED,
     )  # fmt: skip
     return Life().take(started, by=OPERATOR)
 
