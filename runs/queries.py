@@ -40,15 +40,15 @@ TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
 ENDED: Final = ("succeeded", "cancelled")
 
-_WAITING: Final = ("unknown", "needs_human", "waiting_approval")
+_FOR_PEOPLE: Final = ("unknown", "needs_human", "waiting_approval")
 #: The views of the inbox. Each run that waits for a person is in "all" and in exactly one of the three after it.
 _IN_DOUBT = Q(state="unknown") | Q(state="needs_human", reasons__contains=["effect_unknown"])
 #: A run that is over keeps no other reason than evidence against its record that a person has to settle.
 DISPUTED_AND_OVER: Final = Q(state__in=CLOSED) & ~Q(reasons=[])
 #: Something that the run owes had to be done by now, and the run itself waits for no person.
-OVERDUE: Final = Q(overdue=True) & ~Q(state__in=_WAITING)
+OVERDUE: Final = Q(overdue=True) & ~Q(state__in=_FOR_PEOPLE)
 VIEWS: Final[dict[str, Q]] = {
-    "all": Q(state__in=_WAITING) | Q(owes=True) | Q(overdue=True) | DISPUTED_AND_OVER,
+    "all": Q(state__in=_FOR_PEOPLE) | Q(owes=True) | Q(overdue=True) | DISPUTED_AND_OVER,
     "unknown": _IN_DOUBT,
     "needs_human": (Q(state="needs_human") & ~_IN_DOUBT) | Q(owes=True) | OVERDUE | DISPUTED_AND_OVER,
     "waiting_approval": Q(state="waiting_approval"),
