@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import PasswordLink, PeopleAction, User
 from accounts.people import require_wholly
 from accounts.people_log import PeopleRefusedError, WrongValueError, keep_change
+from accounts.reauthentication import require_recent_for_account
 from accounts.sessions import close_sessions
 
 LONGEST_PASSWORD = 1000
@@ -32,14 +33,19 @@ class LinkGoneError(PeopleRefusedError):
         )
 
 
-def make_link(*, person: User, actor: User | None, now: datetime) -> str:
+def make_link(
+    *, person: User, actor: User | None, now: datetime, signed_in_at: datetime | None = None
+) -> str:
     """The token of a new link by which the person sets a password. Earlier links of theirs work no more.
 
-    Raises NotWhollyYoursError.
+    Where the account was used before, it opens what is somebody's already. Raises NotWhollyYoursError,
+    ReauthenticationNeeded.
     """
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         require_wholly(actor, person)
+        if person.last_login or person.has_usable_password():
+            require_recent_for_account(actor=actor, signed_in_at=signed_in_at, now=now)
         PasswordLink.objects.filter(person=person, used_at=None).delete()
         ends = now + settings.HANDOFF_DURATIONS.password_link
         PasswordLink.objects.create(token_hash=_hash(token), person=person, made_at=now, expires_at=ends)

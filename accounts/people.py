@@ -26,6 +26,7 @@ from accounts.people_log import (
     require_reason,
     require_still_managed,
 )
+from accounts.reauthentication import require_recent_for_account
 from accounts.rights import Right, tenants_with, withdraw_right
 from accounts.second_factors import remove_factors
 from accounts.sessions import close_sessions
@@ -164,14 +165,17 @@ def activate(*, person: User, actor: User | None, now: datetime) -> bool:
     return True
 
 
-def take_factor(*, person: User, reason: str, actor: User | None, now: datetime) -> bool:
+def take_factor(
+    *, person: User, reason: str, actor: User | None, now: datetime, signed_in_at: datetime | None = None
+) -> bool:
     """Remove a person's second factor and codes, as when a phone is lost, and end their sessions; False: they had none.
 
-    Raises NotWhollyYoursError, WrongValueError.
+    Raises NotWhollyYoursError, WrongValueError, ReauthenticationNeeded.
     """
     require_reason(reason)
     with transaction.atomic():
         require_wholly(actor, person)
+        require_recent_for_account(actor=actor, signed_in_at=signed_in_at, now=now)
         if not remove_factors(person):
             return False
         close_sessions(person)
@@ -179,14 +183,17 @@ def take_factor(*, person: User, reason: str, actor: User | None, now: datetime)
     return True
 
 
-def change_email(*, person: User, email: str, actor: User | None, now: datetime) -> bool:
+def change_email(
+    *, person: User, email: str, actor: User | None, now: datetime, signed_in_at: datetime | None = None
+) -> bool:
     """Give a person another e-mail address, or none; False: it was so. By it a service that has verified it finds them.
 
-    An identity that is linked already stays so. Raises NotWhollyYoursError, WrongValueError.
+    An identity that is linked already stays so. Raises NotWhollyYoursError, WrongValueError, ReauthenticationNeeded.
     """
     _plain(person.username, email)
     with transaction.atomic():
         require_wholly(actor, person)
+        require_recent_for_account(actor=actor, signed_in_at=signed_in_at, now=now)
         before = User.objects.select_for_update().get(pk=person.pk).email
         if before == email:
             return False

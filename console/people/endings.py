@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from console.people import consequences
 from console.people.frame import NoOrganisationError, Said, forbidden, once, page, refusing, tenant_of
 from console.people.people import member_of, shared
 from runs.clock import database_now
-from runs.views.frame import console_page, person_of, typed
+from runs.views.frame import console_page, kept_texts, person_of, signed_in_at, typed
 from runs.views.refusals import longer
 
 
@@ -43,6 +44,15 @@ class ConsequencesChangedError(PeopleRefusedError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class By:
+    """Who ends it, why, and when they last proved who they are."""
+
+    actor: User
+    reason: str
+    signed_in_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ending:
     """Something of a person that a manager can end."""
 
@@ -53,25 +63,31 @@ class Ending:
     account: bool
     stands: Callable[[Membership], bool]
     consequences: Callable[[Membership], list[str]]
-    end: Callable[[Membership, User, str], bool]
+    end: Callable[[Membership, By], bool]
 
 
-def _end_membership(membership: Membership, actor: User, reason: str) -> bool:
+def _end_membership(membership: Membership, by: By) -> bool:
     return people.end_membership(
-        person=membership.user, tenant=membership.tenant, reason=reason, actor=actor, now=database_now()
+        person=membership.user, tenant=membership.tenant, reason=by.reason, actor=by.actor, now=database_now()
     )
 
 
-def _deactivate(membership: Membership, actor: User, reason: str) -> bool:
-    return people.deactivate(person=membership.user, reason=reason, actor=actor, now=database_now())
+def _deactivate(membership: Membership, by: By) -> bool:
+    return people.deactivate(person=membership.user, reason=by.reason, actor=by.actor, now=database_now())
 
 
-def _take_factor(membership: Membership, actor: User, reason: str) -> bool:
-    return people.take_factor(person=membership.user, reason=reason, actor=actor, now=database_now())
+def _take_factor(membership: Membership, by: By) -> bool:
+    return people.take_factor(
+        person=membership.user,
+        reason=by.reason,
+        actor=by.actor,
+        now=database_now(),
+        signed_in_at=by.signed_in_at,
+    )
 
 
-def _forget(membership: Membership, actor: User, reason: str) -> bool:
-    return forget_identities(person=membership.user, reason=reason, actor=actor, now=database_now())
+def _forget(membership: Membership, by: By) -> bool:
+    return forget_identities(person=membership.user, reason=by.reason, actor=by.actor, now=database_now())
 
 
 ENDINGS: Final = {
@@ -157,7 +173,7 @@ def _page(
         "lines": lines,
         "seen": _digest(lines),
         "changed": error.sentence if isinstance(error, ConsequencesChangedError) else "",
-        "values": {"reason": request.POST.get("reason", "")},
+        "values": {"reason": request.POST.get("reason", kept_texts(request).get("reason", ""))},
     }
     return page(request, "console/person_end.html", context, error)
 
@@ -174,7 +190,8 @@ def _end(request: HttpRequest, membership: Membership, ending: Ending) -> HttpRe
         # The list informs; what must hold is held by the action, under the fence.
         if request.POST.get("seen") != _digest(ending.consequences(membership)) and ending.stands(membership):
             raise ConsequencesChangedError
-        if not ending.end(membership, person_of(request), reason):
+        by = By(actor=person_of(request), reason=reason, signed_in_at=signed_in_at(request))
+        if not ending.end(membership, by):
             return {"text": _("It was so already. Nothing was done.")}
         return {"text": str(ending.done) % {"name": membership.user.shown_name}}
 

@@ -6,19 +6,33 @@ from collections.abc import Callable
 
 from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from accounts.models import Tenant, User
 from accounts.people_log import PeopleRefusedError, WrongValueError
+from accounts.reauthentication import ReauthenticationNeeded
 from accounts.rights import Right, holders, tenants_with
 from console.middleware import request_id
 from runs.pages.who import who_can, why_address_at
-from runs.views.frame import Context, person_of, query_value, shell, show, submission_of, typed
+from runs.views.frame import (
+    Context,
+    keep_texts,
+    person_of,
+    query_value,
+    shell,
+    show,
+    submission_of,
+    typed,
+)
 from runs.views.refusals import keep_refused
 from runs.views.results import keep_result, kept_result
 
 ACTION = "people"
 SHOWN_ONCE = "link_shown_once"
+#: What of a form waits while its person signs in again.
+KEPT_FIELDS = ("email", "reason")
 Said = dict[str, int | str]
 
 
@@ -64,16 +78,33 @@ def refusing(
 ) -> HttpResponse:
     """Act; a refusal is recorded and answered with 403, or by `again` with 422, or 409 where it is not as it was seen.
 
-    `action` is what was tried, where the form does not say so by `do`.
+    Whose sign-in is too old signs in again first and comes back to the page. `action` is what was tried, where the form
+    does not say so by `do`.
     """
     try:
         return act()
+    except ReauthenticationNeeded as old:
+        _keep(request, tenant, subject, action, "sign_in_too_old", old.sentence)
+        keep_texts(request, request.path, KEPT_FIELDS)
+        return HttpResponseRedirect(
+            f"{reverse('sign-in-again')}?{urlencode({'next': _way_back(request, tenant)})}"
+        )
     except PeopleRefusedError as error:
-        keep_refused(
-            request, tenant_id=tenant.pk if tenant else None, action=action or request.POST.get("do") or ACTION,
-            subject=subject, refusal=error.code, detail={"why": error.sentence}, reason=typed(request, "reason"),
-        )  # fmt: skip
+        _keep(request, tenant, subject, action, error.code, error.sentence)
         return forbidden(request, error, tenant) if error.code == "not_allowed" else again(error)
+
+
+def _keep(
+    request: HttpRequest, tenant: Tenant | None, subject: str, action: str, refusal: str, why: str
+) -> None:
+    keep_refused(
+        request, tenant_id=tenant.pk if tenant else None, action=action or request.POST.get("do") or ACTION,
+        subject=subject, refusal=refusal, detail={"why": why}, reason=typed(request, "reason"),
+    )  # fmt: skip
+
+
+def _way_back(request: HttpRequest, tenant: Tenant | None) -> str:
+    return f"{request.path}?{urlencode({'organisation': tenant.slug})}" if tenant else request.path
 
 
 def forbidden(request: HttpRequest, error: PeopleRefusedError, tenant: Tenant | None = None) -> HttpResponse:

@@ -33,7 +33,15 @@ from console.people.frame import (
 )
 from console.signing import oidc
 from runs.clock import database_now
-from runs.views.frame import Context, console_page, new_submission, person_of, typed
+from runs.views.frame import (
+    Context,
+    console_page,
+    kept_texts,
+    new_submission,
+    person_of,
+    signed_in_at,
+    typed,
+)
 
 Row = dict[str, Any]
 
@@ -195,7 +203,7 @@ def _person(
         "sign_ins": _sign_ins(person),
         "values": {
             **{name: request.POST.get(name, "") for name in ("right", "place", "run")},
-            "email": request.POST.get("email", person.email),
+            "email": request.POST.get("email", kept_texts(request).get("email", person.email)),
         },
     }  # fmt: skip
     return page(request, "console/person.html", context, error)
@@ -257,13 +265,20 @@ def _activate(request: HttpRequest, membership: Membership) -> Said:
 
 def _link(request: HttpRequest, membership: Membership) -> Said:
     person = membership.user
-    _show_link(request, person, make_link(person=person, actor=person_of(request), now=database_now()))
+    token = make_link(
+        person=person, actor=person_of(request), now=database_now(), signed_in_at=signed_in_at(request)
+    )
+    _show_link(request, person, token)
     return {"text": _("A link was made. Earlier ones work no more.")}
 
 
 def _email(request: HttpRequest, membership: Membership) -> Said:
     person, email = membership.user, typed(request, "email")
-    if not people.change_email(person=person, email=email, actor=person_of(request), now=database_now()):
+    changed = people.change_email(
+        person=person, email=email, actor=person_of(request), now=database_now(),
+        signed_in_at=signed_in_at(request),
+    )  # fmt: skip
+    if not changed:
         return {"text": _("It was so already.")}
     return {"text": _("The e-mail address of %(name)s was changed.") % {"name": person.shown_name}}
 

@@ -111,6 +111,7 @@ def sign_in_again(request: HttpRequest) -> HttpResponse:
         **shell(request),
         "next": way_back(request),
         "about_oneself": way_back(request).startswith(reverse("settings")),
+        "about_others": way_back(request).startswith(reverse("people")),
         "service": service,
         "asks_password": person.has_usable_password() and not service,
         "asks_code": has_factor(person),

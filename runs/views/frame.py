@@ -17,7 +17,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from accounts.rights import Right, tenants_with
+from accounts.organisations import manages
 from accounts.second_factors import lacks_factor
 from runs.access import RunNotFound
 from runs.clock import database_now
@@ -123,13 +123,15 @@ def kept_texts(request: HttpRequest) -> dict[str, str]:
 def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "") -> Context:
     """The context of base.html, with the database's time. `notices` is where the page asks for news."""
     now = now or database_now()
+    people, organisations = manages(person_of(request))
     return {
         "now": now,
         "checked_at": now,
         "inbox_count": waiting_count(person_of(request), now),
         "notices_url": notices,
         "poll": settings.HANDOFF_DURATIONS.page_poll,
-        "manages_people": tenants_with(person_of(request), Right.MANAGE_PEOPLE).exists(),
+        "manages_people": people,
+        "manages_organisations": organisations and not people,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -391,3 +392,72 @@ def test_ones_own_password_and_sessions(house: House, sign_in: SignIn) -> None:
     assert post(mine, reverse("settings-session"), session=str(key)[:12]) == 302
     assert third.get("/inbox/")["Location"].startswith("/login/")
     assert mine.get("/settings/").status_code == 200
+
+
+def grown_old(client: Client) -> None:
+    """Their sign-in was long ago."""
+    session = client.session
+    session["signed_in_at"] = (database_now() - timedelta(minutes=16)).isoformat()
+    session.save()
+
+
+def test_what_opens_somebodys_account_takes_a_recent_sign_in(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    """Whoever finds a manager's open screen gets no lasting way into the accounts of others."""
+    client, person = sign_in(manager), house.viewer
+    TOTP.activate(person, "JBSWY3DPEHPK3PXP")
+    person.set_password(PASSWORD)
+    person.save()
+    grown_old(client)
+    back = f"{person_url(person)}?organisation=acme"
+    wanted = {
+        back: {"do": "email", "email": "new@example.com"},
+        back + "&": {"do": "link"},
+        f"{end_url(person, 'second-factor')}?organisation=acme": {"reason": REASON},
+    }
+    for url, sent in wanted.items():
+        page = read(client.get(url.rstrip("&")))
+        seen = [x.attrs["value"] for x in page.all("input", name="seen")]
+        form = {"submission": str(uuid4()), **sent, **({"seen": seen[0]} if seen else {})}
+        answer = client.post(url.rstrip("&"), form)
+        assert answer.status_code == 302 and answer["Location"].startswith(reverse("sign-in-again")), sent
+        again = read(client.get(answer["Location"]))
+        assert "You are about to change how somebody signs in." in again.one("main").text
+    person.refresh_from_db()
+    assert (person.email, has_factor(person), PasswordLink.objects.count()) == ("", True, 0)
+    assert set(Attempt.objects.values_list("refusal", flat=True)) == {"sign_in_too_old"}
+
+    client.post(back, {"submission": str(uuid4()), "do": "email", "email": "new@example.com"})
+    answer = client.post(reverse("sign-in-again"), {"password": PASSWORD, "next": back})
+    assert answer["Location"] == back
+    kept = read(client.get(back)).one("input", name="email")
+    assert kept.attrs["value"] == "new@example.com", "what was typed waits"
+    for sent in ({"do": "email", "email": "new@example.com"}, {"do": "link"}):
+        assert post(client, back, **sent) == 302
+    assert end(client, person, "second-factor") == 302
+    person.refresh_from_db()
+    assert (person.email, has_factor(person), PasswordLink.objects.count()) == ("new@example.com", False, 1)
+
+
+def test_the_first_link_of_an_account_that_nobody_used_takes_no_other_sign_in(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    client = sign_in(manager)
+    grown_old(client)
+
+    made = post(client, reverse("person-new"), username="new", display_name="New", email="new@example.com")
+
+    assert made == 302 and PasswordLink.objects.count() == 1
+
+
+def test_each_finds_in_the_navigation_what_they_may_manage(
+    house: House, manager: User, sign_in: SignIn
+) -> None:
+    make_organiser(person=house.viewer, actor=None, now=database_now())
+    shown = {}
+    for person in (manager, house.viewer, house.operator):
+        page = read(sign_in(person).get("/settings/"))
+        shown[person.username] = {a.text for a in page.all("nav")[0].all("a")} & {"People", "Organisations"}
+    assert shown == {"manager": {"People"}, "viewer": {"Organisations"}, "operator": set()}
+    assert "Acme" in read(sign_in(house.viewer).get(reverse("organisations"))).one("main").text
