@@ -283,6 +283,12 @@ class Constraint(models.Model):
     class Meta:
         indexes: ClassVar[list[models.Index]] = [
             models.Index(fields=["source_ref", "source_version"], name="runs_constraint_source"),
+            # Those that may still have to be told, in the order in which they are.
+            models.Index(
+                fields=["source_ref", "run"],
+                condition=Q(withdrawn_seq__isnull=True),
+                name="runs_constraint_holds",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -323,6 +329,18 @@ class Statement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.ref} {self.version}"
+
+
+class Told(models.Model):
+    """That every run which a version of a constraint concerns was told of it. Append-only; else the sweep looks."""
+
+    statement = models.OneToOneField(
+        Statement, on_delete=models.PROTECT, primary_key=True, related_name="told"
+    )
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.statement_id} told"
 
 
 class Assumption(models.Model):

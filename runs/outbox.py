@@ -43,6 +43,11 @@ def wake_each(*, run_ids: Sequence[str], agent: str, version: str, lasts: timede
     return _sent("runs.advance_each", {"run_ids": list(run_ids)}, queue_name(agent, version), lasts)
 
 
+def mark_on_commit() -> None:
+    """Once the transaction under way has committed, have the runs told whose constraints changed at their source."""
+    transaction.on_commit(partial(_sent, "runs.mark", {}, "handoff", LASTS), robust=True)
+
+
 def _sent(task: str, arguments: dict[str, Any], queue: str, lasts: timedelta) -> bool:
     try:
         _send(task, arguments, queue, lasts)

@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 
 CLAIMS_WITHOUT_EVENT = 5
 VOID_AT_MOST = 200  #: runs told of another policy by one sweep, each in a transaction of its own
+MARK_AT_MOST = 500  #: runs that one sweep tells of constraints that changed where they are held
 UNREADABLE_PAUSE = timedelta(seconds=60)
 #: How long a receipt is tried to be stored while the database is away. After that the effect is reconciled.
 EVIDENCE_PATIENCE = timedelta(seconds=60)
@@ -433,6 +434,7 @@ def sweep() -> int:
     _record_ends(actions.unlent_runs(SWEEP_AT_MOST), actions.stop_unlent)
     _record_ends(actions.overdue_obligations(SWEEP_AT_MOST), actions.record_overdue)
     actions.void_outdated(VOID_AT_MOST)
+    actions.mark_constraints(MARK_AT_MOST)
     served = live_serves()
     due = wakes.take(served=served, most=wakes.at_most(limit=SWEEP_AT_MOST))
     _wake(due)

@@ -7,8 +7,9 @@ import logging
 from celery import shared_task
 from django.db import close_old_connections
 
-from runs import engine, heartbeat, recovery
+from runs import actions, engine, heartbeat, recovery
 
+MARK_AT_ONCE = 1000
 log = logging.getLogger(__name__)
 
 
@@ -27,6 +28,13 @@ def advance_each(run_ids: list[str], **_: object) -> None:
         except Exception:
             log.exception("a run could not be moved; the sweep finds it again", extra={"run": run_id})
             close_old_connections()  # one that broke would keep all that follow from being moved
+
+
+@shared_task(name="runs.mark")
+def mark(**_: object) -> None:
+    """Tell runs of constraints that changed where they are held. Ended halfway, the sweep goes on with it."""
+    while actions.mark_constraints(MARK_AT_ONCE):
+        pass
 
 
 @shared_task(name="runs.sweep")

@@ -7,12 +7,24 @@ what it decides on (digest, effect, request); the run's bare seq never refuses i
 
 from __future__ import annotations
 
+from runs.actions.constraints import (
+    ConstraintMoved,
+    ConstraintNotManaged,
+    ConstraintRefused,
+    Stated,
+    accept_amendment,
+    add_constraint,
+    amend_constraint,
+    withdraw_constraint,
+    withdraw_here,
+)
 from runs.actions.expiring import overdue_runs, record_expiry, stop_unlent, unlent_runs
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
+from runs.actions.marking import mark_constraints
 from runs.actions.obligations import (
     attest_obligation,
     hand_on_obligation,
@@ -54,6 +66,9 @@ __all__ = [
     "AgentMissing",
     "AlreadyHere",
     "AlreadyStarted",
+    "ConstraintMoved",
+    "ConstraintNotManaged",
+    "ConstraintRefused",
     "Done",
     "GoalRefused",
     "GrantOver",
@@ -65,7 +80,11 @@ __all__ = [
     "NothingToChange",
     "PolicyNotManaged",
     "PolicyOutdated",
+    "Stated",
+    "accept_amendment",
+    "add_constraint",
     "add_policy",
+    "amend_constraint",
     "attach_file",
     "attest_effect",
     "attest_obligation",
@@ -81,6 +100,7 @@ __all__ = [
     "lend_all",
     "lend_anew",
     "locked",
+    "mark_constraints",
     "move_run",
     "move_runs",
     "moved_by",
@@ -114,5 +134,7 @@ __all__ = [
     "tell_untold",
     "unlent_runs",
     "void_outdated",
+    "withdraw_constraint",
+    "withdraw_here",
     "write",
 ]

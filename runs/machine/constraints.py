@@ -48,6 +48,11 @@ def constraints_digest(constraints: Iterable[s.Constraint]) -> str:
     )
 
 
+def term_digest(term: Term) -> str:
+    """Of all that a constraint says."""
+    return digest("constraint", canonical(_said(term)))
+
+
 def _said(term: Term) -> dict[str, str]:
     """What a constraint says. Fields that came later count only where they say something: older digests stay."""
     fields: dict[str, str] = msgspec.to_builtins(term)

@@ -52,7 +52,7 @@ def standing(
     """Against the latest version. One of another database cannot be asked about here."""
     accepted = {c.term.source_ref: c for c in constraints}
     rows = {row.ref: row for row in latest(tenant_id=tenant_id).filter(ref__in=list(accepted))}
-    return {c.number: _became(c.term, rows.get(ref)) for ref, c in accepted.items()}
+    return {c.number: became(c.term, rows.get(ref)) for ref, c in accepted.items()}
 
 
 def accepted(state: s.RunState) -> dict[str, str] | None:
@@ -64,7 +64,8 @@ def accepted(state: s.RunState) -> dict[str, str] | None:
     return {c.term.source_ref: c.term.source_version for c in state.constraints if holds(c.term)} or None
 
 
-def _became(accepted: Term, row: Statement | None) -> SourceNow:
+def became(accepted: Term, row: Statement | None) -> SourceNow:
+    """What the latest version says of a constraint as it was accepted; None: there is none here."""
     if row is None:
         return SourceNow(became=Became.UNREACHABLE, why="it is not held in this database")
     by = Actor(ActorKind.PERSON, str(row.by_id), row.by.shown_name)

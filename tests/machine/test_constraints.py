@@ -11,7 +11,7 @@ from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, digest
-from runs.machine.constraints import Became, SourceNow
+from runs.machine.constraints import Became, SourceNow, term_digest
 from runs.machine.safety import decisions_of
 from runs.machine.transitions import Decision, Refused
 from tests.machine.lives import LIVES, Life, approved, compensating, executing, planning, unknown, waiting
@@ -104,16 +104,18 @@ def test_what_is_undone_goes_on() -> None:
 def test_an_accepted_amendment_takes_the_place_and_another_plan_follows() -> None:
     life = approved().take(*decide.marked(approved().state, OTHER))
     with pytest.raises(decide.AmendmentMoved):
-        decide.amendment_accepted(life.state, 1, term=life.state.constraints[0].term, reason="fine")
+        decide.amendment_accepted(
+            life.state, 1, seen=term_digest(life.state.constraints[0].term), reason="fine"
+        )
 
-    life.take(*decide.amendment_accepted(life.state, 1, term=NEW, reason="fine"))
+    life.take(*decide.amendment_accepted(life.state, 1, seen=term_digest(NEW), reason="fine"))
 
     (held,) = life.state.constraints
     assert (held.term, held.amended, held.seq) == (NEW, None, life.state.seq)
     assert held.before and held.before.text == "Pay only open orders."
     assert (life.state.state, life.state.reasons) == (s.State.PLANNING, ())
     with pytest.raises(Refused):
-        decide.amendment_accepted(life.state, 1, term=NEW, reason="fine")
+        decide.amendment_accepted(life.state, 1, seen=term_digest(NEW), reason="fine")
 
 
 def test_the_next_amendment_keeps_the_run_stopped() -> None:
@@ -123,10 +125,10 @@ def test_the_next_amendment_keeps_the_run_stopped() -> None:
     both = {1: OTHER[1], 2: SourceNow(became=Became.AMENDED, term=other)}
     life.take(*decide.marked(life.state, both))
     assert [(r.code, r.subject) for r in life.state.reasons] == [("constraint_amended", "C-1")]
-    life.take(*decide.amendment_accepted(life.state, 1, term=NEW, reason="fine"))
+    life.take(*decide.amendment_accepted(life.state, 1, seen=term_digest(NEW), reason="fine"))
     assert [(r.code, r.subject) for r in life.state.reasons] == [("constraint_amended", "C-2")]
     assert life.state.state is s.State.NEEDS_HUMAN
-    state = life.take(*decide.amendment_accepted(life.state, 2, term=other, reason="fine")).state
+    state = life.take(*decide.amendment_accepted(life.state, 2, seen=term_digest(other), reason="fine")).state
     assert (state.state, state.reasons) == (s.State.PLANNING, ())
 
 

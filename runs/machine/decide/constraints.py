@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.constraining import AMENDED, CONSTRAINTS, reason, shown
-from runs.machine.constraints import Became, SourceNow
+from runs.machine.constraints import Became, SourceNow, term_digest
 from runs.machine.decide.common import Events
 from runs.machine.transitions import Refused, allows
 
@@ -97,8 +97,8 @@ def _broken_by(state: s.RunState, events: Events) -> dict[int, s.Constraint]:
     return found
 
 
-def amendment_accepted(state: s.RunState, number: int, *, term: e.Term, reason: str) -> Events:
-    """A person accepts what the source of a constraint states now; `term` is what they read.
+def amendment_accepted(state: s.RunState, number: int, *, seen: str, reason: str) -> Events:
+    """A person accepts what the source of a constraint states now; `seen` is the `term_digest` of what they read.
 
     Raises AmendmentMoved where it states something else by now; Refused where nothing of the constraint waits to be
     accepted, or where the run's other reasons do not allow it; LookupError where there is no such constraint.
@@ -109,7 +109,8 @@ def amendment_accepted(state: s.RunState, number: int, *, term: e.Term, reason: 
     waits = any(r.code == AMENDED for r in state.reasons) and known.amended
     if not waits or known.withdrawn or known.amended is None:
         raise Refused(state.state, "AmendmentAccepted")
-    if known.amended.term != term:
+    term = known.amended.term
+    if term_digest(term) != seen:
         raise AmendmentMoved(known)
     return (e.AmendmentAccepted(number=number, term=term, reason=reason),)
 
