@@ -65,7 +65,7 @@ def test_a_checkpoint_of_what_was_taken_in_differs_only_where_it_must(cut: tuple
     over = state.state in s.TERMINAL
     moved = {
         "seq", "identity.identity.tenant", "identity.identity.principal", "governance.authority.principal",
-        "position.seq", "position.taken_in",
+        "position.seq", "position.taken_in", "position.projected",
     }  # fmt: skip
     if not over:
         moved |= {"position.history_lost", "position.returned_seq", "position.retry_at"}
