@@ -18,7 +18,7 @@ from tests.fixtures.database import (
     test_servers,
 )
 from tests.fixtures.migrated import django_db_setup
-from tests.fixtures.processes import broker, second_web, web, workers
+from tests.fixtures.processes import broker, second_web, serving, web, workers
 
 # A loaded machine is no fault of what is tested. The same examples each time: what fails, fails because of the change
 # under test, and again when tried again. New ones are looked for by `make matrix`.
@@ -41,6 +41,7 @@ __all__ = [
     "open_page",
     "page",
     "second_web",
+    "serving",
     "shared_db",
     "test_servers",
     "web",
