@@ -15,6 +15,7 @@ from runs.machine import state as s
 from runs.machine.canonical import canonical, parse
 from runs.machine.checkpoint import GROUPS, CheckpointRefused, fields_of
 from runs.machine.evolve import evolve, reduce
+from runs.machine.projection import PROJECTED
 from runs.machine.safety import Action, next_safe_action
 from tests.machine.lives import LIVES, OPERATOR, SENDER, TERMS, unknown
 
@@ -33,6 +34,7 @@ def written(state: s.RunState) -> str:
 def taken_in(state: s.RunState) -> s.RunState:
     text = written(state)
     event = e.RunTakenIn(
+        projected=PROJECTED,
         run=state.identity.run, tenant="t2", principal="p2", seq=state.seq, head=HEAD,
         digest=checkpoint.digest_of(text), checkpoint=e.raw(text),
     )  # fmt: skip
