@@ -17,18 +17,19 @@ APPROVAL_FROM = Decimal("100.00")  #: as the policy has it
 #: A document, as tenants write their own: /policies/refunds/ shows it, and another version begins with it.
 POLICY = policy_of((Path(__file__).parent / "policy.json").read_text(encoding="utf-8"), version="refunds/1")
 
+SOURCE = {"source_kind": "configuration", "source_ref": "examples.refunds.agent", "source_version": "1"}
 CONSTRAINTS = (
+    Constraint(name="once", text="No order is refunded twice.", **SOURCE),
     Constraint(
-        text="No order is refunded twice.",
-        source_kind="configuration",
-        source_ref="examples.refunds.agent",
-        source_version="1",
+        name="as ordered",
+        text="A refund is exactly what the order says, and goes to the order's supplier.",
+        **SOURCE,
     ),
     Constraint(
-        text="A refund is exactly what the order says, and goes to the order's supplier.",
-        source_kind="configuration",
-        source_ref="examples.refunds.agent",
-        source_version="1",
+        name="at most 10,000",
+        text="A refund is at most 10,000 of its currency.",
+        predicate="tool != 'refund' || money(arguments.amount) <= money('10000.00')",
+        **SOURCE,
     ),
 )
 
