@@ -244,6 +244,8 @@ STORAGES["artifacts"] = {
 # Bytes that a planner may be given at once; an agent may declare its own.
 #: Kind of resource -> how long what was read of one may be taken for current, whatever tools and agents say.
 HANDOFF_HALF_LIVES = env.lengths("HANDOFF_HALF_LIVES")
+#: Beside what agents name: a document of constraints for all of them, as a path or a url (docs/constraints.md).
+HANDOFF_CONFIGURATION = env.text("HANDOFF_CONFIGURATION")
 HANDOFF_CONTEXT_BUDGET = env.number("HANDOFF_CONTEXT_BUDGET", default=1024 * 1024)
 
 # --- Celery ---
@@ -288,6 +290,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": HANDOFF_DURATIONS.sweep,
         # Nothing to catch up after a time without workers: the next sweep finds it all.
         "options": {"queue": "handoff", "expires": max(HANDOFF_DURATIONS.sweep.total_seconds() * 2, 5.0)},
+    },
+    "ask-configurations": {
+        "task": "runs.ask_configurations",
+        "schedule": HANDOFF_DURATIONS.configuration_asked,
+        "options": {"queue": "handoff", "expires": HANDOFF_DURATIONS.configuration_asked.total_seconds()},
     },
 }
 

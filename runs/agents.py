@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from pathlib import PurePath
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -106,6 +108,7 @@ class Accepted:
     number: int
     text: str
     source: str  #: its kind
+    confirmed: bool = True  #: False: the planner inferred it, and no person confirmed that
     name: str = ""
     predicate: str = ""  #: CEL over one step of a plan, as policies have it
 
@@ -218,6 +221,18 @@ class Assume:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Infer:
+    """A limit that the planner read in a document. It binds the run at once, and is shown as not confirmed by a person.
+
+    `read` is the observation that it was read in.
+    """
+
+    text: str
+    read: Read
+    predicate: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Proposal: these steps, in this order. With `more` the planner is asked again once they are done."""
 
@@ -227,6 +242,7 @@ class Plan:
     claim: str = ""  #: what the planner says about it; shown as not verified
     takes: tuple[int, ...] = ()  #: the proposed constraints that it keeps to; shown as not verified
     more: bool = False
+    infers: tuple[Infer, ...] = ()  #: limits that it read; the plan has to keep them already
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +321,43 @@ class Constraint:
             compiled(self.predicate)
 
 
+LONGEST_REFERENCE = 300  #: characters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A document of constraints outside the code: a file, or an address that answers with JSON and an ETag.
+
+    Every new run of the agent accepts what it states, and holds it against the document before it goes on. Where the
+    document cannot be had, what it last said counts for the half-life; then no run goes on that accepted any of it.
+    """
+
+    path: str = ""  #: absolute, the same for web and workers
+    url: str = ""  #: http or https; no name and password in it, since it is shown as the source
+    half_life: timedelta | None = None  #: None: as long as the installation says
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what names no source, or more than one."""
+        parts = urlsplit(self.url)
+        if bool(self.path) == bool(self.url):
+            raise ValueError("a configuration has either a path or a url")
+        if self.url and (parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc):
+            raise ValueError(
+                f"{parts.scheme}://{parts.hostname}: a url is http or https, and holds no password"
+            )
+        if self.path and not PurePath(self.path).is_absolute():
+            raise ValueError(f"{self.path}: the path of a configuration is absolute")
+        if len(self.ref) > LONGEST_REFERENCE:
+            raise ValueError(f"{self.ref[:80]}…: a source has at most {LONGEST_REFERENCE} characters")
+        if self.half_life is not None and self.half_life <= timedelta():
+            raise ValueError(f"{self.ref}: its half-life is no time")
+
+    @property
+    def ref(self) -> str:
+        """How the source is named in constraints."""
+        return self.path or self.url
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     """One version of one agent. Old runs stay with the version that they started with."""
@@ -326,6 +379,7 @@ class Agent:
     #: Kind of resource, what stands before the colon of its name -> how long a value of one may be taken for current,
     #: whatever the tools say.
     half_lives: Mapping[str, timedelta] = field(default_factory=dict)
+    configuration: Configuration | None = None  #: beside that of the setting HANDOFF_CONFIGURATION
 
     def reading(self, name: str) -> ReadingTool:
         """The reading tool of this name. Raises KeyError."""
@@ -340,6 +394,19 @@ class Agent:
         if not found:
             raise KeyError(name)
         return found
+
+
+def configurations(agent: Agent) -> tuple[Configuration, ...]:
+    """The documents that its constraints come from: its own, and that of the installation."""
+    named = configured(settings.HANDOFF_CONFIGURATION)
+    return tuple({x.ref: x for x in (named, agent.configuration) if x}.values())
+
+
+def configured(source: str) -> Configuration | None:
+    """The configuration that a setting names: a url or a path; None for an empty one. Raises ValueError."""
+    if not source:
+        return None
+    return Configuration(url=source) if "://" in source else Configuration(path=source)
 
 
 def newest(name: str) -> Agent | None:

@@ -24,6 +24,10 @@ class Durations:
     patience: timedelta
     approval_stands: timedelta
     grant_stands: timedelta
+    #: How long a configured document of constraints counts that cannot be asked any more.
+    configuration_stands: timedelta
+    #: How often each of them is asked where no run asks.
+    configuration_asked: timedelta
     version_grace: timedelta
     page_poll: timedelta
     #: How old a sign-in may be where what is decided cannot be undone.
@@ -54,6 +58,8 @@ PROFILES: Final[Mapping[str, Durations]] = {
         patience=timedelta(seconds=900),
         approval_stands=timedelta(hours=24),
         grant_stands=timedelta(days=30),
+        configuration_stands=timedelta(hours=1),
+        configuration_asked=timedelta(seconds=60),
         version_grace=timedelta(minutes=10),
         page_poll=timedelta(seconds=10),
         sign_in_again=timedelta(minutes=15),
@@ -69,6 +75,8 @@ PROFILES: Final[Mapping[str, Durations]] = {
         patience=timedelta(seconds=45),
         approval_stands=timedelta(minutes=15),
         grant_stands=timedelta(days=1),
+        configuration_stands=timedelta(minutes=10),
+        configuration_asked=timedelta(seconds=10),
         version_grace=timedelta(seconds=30),
         page_poll=timedelta(seconds=5),
         sign_in_again=timedelta(minutes=15),
@@ -84,6 +92,8 @@ PROFILES: Final[Mapping[str, Durations]] = {
         patience=timedelta(seconds=6),
         approval_stands=timedelta(seconds=5),
         grant_stands=timedelta(days=1),
+        configuration_stands=timedelta(hours=1),
+        configuration_asked=timedelta(seconds=2),
         version_grace=timedelta(seconds=2),
         page_poll=timedelta(seconds=1),
         sign_in_again=timedelta(minutes=15),

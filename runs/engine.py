@@ -24,6 +24,7 @@ from runs import (
     crash,
     facts,
     grants,
+    inferring,
     late_values,
     planning,
     recovery,
@@ -34,13 +35,14 @@ from runs import (
     versions,
 )
 from runs.host import gone, sender, uptime
-from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused
+from runs.ledger import LeaseLost, RunChangedMeanwhile, SendRefused, foreseen
 from runs.limits import LARGEST_INLINE, LARGEST_RESULT, LONGEST_NAME
 from runs.machine import decide, expiry
 from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.canonical import canonical, plain, round_suffix
 from runs.machine.canonical import parse as parse_json
+from runs.machine.constraints import Became
 from runs.machine.late import Bindings
 from runs.machine.revalidate import out_of_date
 from runs.machine.safety import Kind, verdict
@@ -182,6 +184,7 @@ def _plan(held: Held) -> bool:
     if decide.other_parts(held.state, parts):
         held.decide(lambda state, now: decide.other_parts(state, parts))
         return False
+    facts.ask_sources(held.agent)
     now_stated = sources.standing(held.agent, held.state)
     if decide.marked(held.state, now_stated):
         held.decide(lambda state, now: decide.marked(state, now_stated))
@@ -270,15 +273,21 @@ def _take(held: Held, proposal: object) -> bool:
 def _proposed(held: Held, plan: agents.Plan, state: s.RunState, now: datetime) -> Sequence[e.Event]:
     if stopped := decide.stopped(state):
         return stopped
+    found, problems = inferring.inferred(state, held.agent, plan, now)
+    bound = decide.inferred(state, found)
+    state = foreseen(state, bound, actor=held.actor, now=now)
     try:
+        if problems:
+            raise planning.ProposalInvalid(problems)
         document = planning.document(state, held.agent, plan, now)
     except planning.ProposalInvalid as error:
-        return decide.proposal_refused(state, error.problems, error.broken)
+        return *bound, *decide.proposal_refused(state, error.problems, error.broken)
     asks = planning.requirement(state, held.agent, document)
-    return decide.proposed(
+    made = decide.proposed(
         state, document, claim=plain(plan.claim), takes=tuple(sorted(set(plan.takes))), requirement=asks,
         request=str(uuid4()), now=now,
     )  # fmt: skip
+    return *bound, *made
 
 
 def _read(held: Held, proposal: agents.Read) -> bool:
@@ -328,7 +337,8 @@ def _revalidate(held: Held) -> bool:
     if decide.projected_anew(held.state):
         held.decide(lambda state, now: decide.projected_anew(state))
     reads = facts.read_needed(held.state, held.agent, held.clock.now())
-    unread = next((r.fresh.failure for r in reads.values() if r.fresh.failure), "")
+    facts.ask_sources(held.agent)
+    unread = next((r.fresh.failure for r in reads.values() if r.fresh.failure), "") or _unheard(held)
     if unread and held.state.failures + 1 < decide.FAILURES_BEFORE_HUMAN:
         held.decide(
             lambda state, now: decide.attempt_failed(
@@ -338,6 +348,14 @@ def _revalidate(held: Held) -> bool:
         return False
     held.decide(lambda state, now: _revalidated(held, reads, state, now))
     return True
+
+
+def _unheard(held: Held) -> str:
+    """Why nobody can say whether the run's constraints stand; empty where their sources say so or are not needed."""
+    if held.state.undoing:
+        return ""
+    stated = sources.standing(held.agent, held.state).values()
+    return next((x.why for x in stated if x.became is Became.UNREACHABLE), "")
 
 
 def _revalidated(
@@ -381,8 +399,14 @@ def _wait(held: Held, step: s.PlanStep) -> bool:
         if runs
         else None
     )
+    for child in runs:
+        facts.ask_sources(agents.registered()[child.agent, child.version])
     try:
         held.decide(lambda state, now: decide.begin_wait(state, now=now), guard=guard)
+    except sources.SourceUnknown as error:
+        ref, why = error.ref, error.why
+        held.decide(lambda state, now: decide.human("observation_stale", subject=ref, evidence=why))
+        return False
     except SendRefused as refused:
         return _checks_failed(held, refused)
     return True

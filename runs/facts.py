@@ -20,7 +20,7 @@ from accounts.rights import Denial
 from approvals.models import Request
 from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
-from runs import artifacts, grants, planning, rereduction, sources, telling, versions
+from runs import artifacts, configuration, grants, planning, rereduction, sources, telling, versions
 from runs.agents import Agent, registered
 from runs.ledger import Guard
 from runs.limits import LONGEST_NAME
@@ -96,6 +96,12 @@ def half_life_of(tool: ReadingTool, resource: str, half_lives: Mapping[str, time
     return said or half_lives.get(kind) or tool.half_life
 
 
+def ask_sources(agent: Agent | None) -> None:
+    """Ask what the agent's constraints come from outside; what it says is kept, or why it could not be asked."""
+    if agent is not None:
+        configuration.ask_all(agent)
+
+
 def read_needed(state: s.RunState, agent: Agent, now: datetime) -> dict[tuple[str, str], Read]:
     """The working set of the rest of the plan, read from the systems it belongs to."""
     return {
@@ -120,6 +126,7 @@ def gather(
         code=agent.version if agent else "",
         parts=versions.recorded(agent) if agent else {},
         constraints_now=sources.standing(agent, state),
+        stated=sources.stated_since(agent, state),
         approvers=approvers,
         others_may_approve=others,
         unmet=unmet,
@@ -207,6 +214,7 @@ def guard_of(
         own_policy=registered()[identity.agent, identity.agent_version].policy.version,
         grant=state.grant or None,
         constraints=held.accepted(state),
+        configurations=sources.configuration.relied(state),
         scopes=scopes,
         cost=cost,
     )

@@ -98,6 +98,9 @@ class Guard:
     constraints: Mapping[str, str] | None = (
         None  #: those held here that it rests on: reference -> accepted version
     )
+    configurations: Mapping[str, str] | None = (
+        None  #: documents that it rests on: source -> digest as last heard
+    )
     grant: str | None = None  #: None: no grant was recorded; then the principal alone is looked at
     scopes: tuple[str, ...] = ()  #: one of these has to be lent
     cost: str | None = None  #: what the send reserves on the grant

@@ -6,6 +6,8 @@ from typing import Final
 
 LONGEST_TEXT: Final = 4000  #: characters of a reason or a note
 LONGEST_GOAL: Final = 2000  #: characters of a goal that a person writes or an agent gives another run
+LONGEST_CONSTRAINT: Final = 2000  #: characters of a constraint's text
+LONGEST_CONSTRAINT_NAME: Final = 100
 LONGEST_NAME: Final = 200  #: characters of a file's name
 #: Bytes of an evidence or a value that stand in the event itself; a longer one is kept as an artifact.
 LARGEST_INLINE: Final = 64 * 1024

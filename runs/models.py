@@ -596,3 +596,33 @@ class Sweep(models.Model):
 
     def __str__(self) -> str:
         return f"sweep at {self.at}"
+
+
+class ConfigurationKept(models.Model):
+    """What a configured document of constraints said when it was last heard. `runs.configuration` alone writes it.
+
+    It belongs to the installation, as the agents that name it do, and to no tenant. Another document takes a lock that
+    every send shares that rests on it: a trigger holds that.
+    """
+
+    ref = models.CharField(primary_key=True, max_length=300)  #: its path or url
+    etag = models.CharField(max_length=100)
+    version = models.CharField(max_length=100)  #: its ETag, else its digest
+    document = models.TextField()  #: empty while it was never heard
+    digest = models.CharField(max_length=80)
+    asked_at = models.DateTimeField(null=True)  #: when the last answer was asked for
+    good_until = models.DateTimeField(null=True)  #: how long that answer counts
+    tried_at = models.DateTimeField()
+    failure = models.TextField()  #: why the latest try gave no answer; empty where it did
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(
+                condition=Q(asked_at__isnull=True, good_until__isnull=True, digest="")
+                | Q(asked_at__isnull=False, good_until__gt=F("asked_at")) & ~Q(digest=""),
+                name="runs_configuration_heard",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.version}"

@@ -47,7 +47,7 @@ def view_of(state: s.RunState, now: datetime) -> agents.View:
         goal=state.goal.text,
         input=parse(state.identity.input),
         constraints=tuple(c.term.text for c in state.constraints),
-        accepted=tuple(_accepted(c) for c in state.constraints),
+        accepted=tuple(_accepted(c) for c in state.constraints if not c.withdrawn),
         observations=tuple(_observed(o) for o in current),
         standing=tuple(_done(x) for x in decide.standing(state)),
         advice=proposals.answers(state),
@@ -64,7 +64,7 @@ def _accepted(constraint: s.Constraint) -> agents.Accepted:
     term = constraint.term
     return agents.Accepted(
         number=constraint.number, text=term.text, source=term.source_kind, name=term.name,
-        predicate=term.predicate,
+        predicate=term.predicate, confirmed=not constraint.unconfirmed,
     )  # fmt: skip
 
 

@@ -19,7 +19,9 @@ from runs.machine.events import Broken
 
 def broken(state: s.RunState, plan: s.PlanDocument) -> tuple[Broken, ...]:
     """The constraints that a plan does not keep, each with the first step that breaks it."""
-    held = [(c, _readable(c.term.predicate)) for c in state.constraints if c.term.predicate]
+    held = [
+        (c, _readable(c.term.predicate)) for c in state.constraints if c.term.predicate and not c.withdrawn
+    ]
     if not held or plan.undo:
         return ()
     names = frozenset[str]().union(*(x.names for _, x in held if isinstance(x, Expression)))

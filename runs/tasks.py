@@ -7,7 +7,7 @@ import logging
 from celery import shared_task
 from django.db import close_old_connections
 
-from runs import actions, engine, heartbeat, recovery
+from runs import actions, configuration, engine, heartbeat, recovery
 
 MARK_AT_ONCE = 1000
 log = logging.getLogger(__name__)
@@ -43,4 +43,10 @@ def sweep(**_: object) -> None:
     recovery.sweep()
 
 
-__all__ = ["advance", "heartbeat", "sweep"]
+@shared_task(name="runs.ask_configurations")
+def ask_configurations(**_: object) -> None:
+    """Ask the documents that constraints come from, so that a change counts before a run asks."""
+    configuration.ask_due()
+
+
+__all__ = ["advance", "ask_configurations", "heartbeat", "sweep"]

@@ -24,6 +24,7 @@ from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, revise_goal
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
+from runs.actions.limiting import LimitMoved, confirm_constraint, limit_run
 from runs.actions.marking import mark_constraints
 from runs.actions.obligations import (
     attest_obligation,
@@ -74,6 +75,7 @@ __all__ = [
     "GrantOver",
     "ImpactChanged",
     "ImpactMoved",
+    "LimitMoved",
     "MoveRefused",
     "Moved",
     "NoPlanToDecide",
@@ -91,6 +93,7 @@ __all__ = [
     "cancel_run",
     "check_now",
     "conclude_effect",
+    "confirm_constraint",
     "decide_plan",
     "decide_run",
     "end_grant",
@@ -99,6 +102,7 @@ __all__ = [
     "keepers",
     "lend_all",
     "lend_anew",
+    "limit_run",
     "locked",
     "mark_constraints",
     "move_run",

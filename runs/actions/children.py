@@ -63,10 +63,12 @@ def _started(parent: s.RunState, child: e.ChildStarted, code: agents.Agent, run:
     own = sources.terms_for(code, tenant_id=run.tenant_id)
     stated = {identity(term) for term in own}
     theirs = tuple(c.term for c in parent.constraints if c.stands and identity(c.term) not in stated)
+    terms = (*own, *theirs)
     return e.RunStarted(
         run=child.run, tenant=known.tenant, agent=child.agent, agent_version=child.agent_version, goal=child.goal,
         input=child.input, creator=known.creator, principal=known.principal, lineage=known.lineage,
-        start_key=_start_key(child), constraints=(*own, *theirs), deadline=known.deadline, budget=child.budget,
+        start_key=_start_key(child), constraints=terms,
+        confirmed=sources.confirmed(parent, terms), deadline=known.deadline, budget=child.budget,
         parent=known.run, parent_step=child.step, depth=known.depth + 1, rounds=dict(parent.rounds),
         keys=decide.keys_to_go_on(parent), code=versions.recorded(code), history_lost=parent.history_lost,
         lent=parent.lendings[-1].lent if parent.lendings else None, sensitive=tuple(sorted(code.sensitive)),

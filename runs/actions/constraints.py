@@ -92,19 +92,34 @@ def add_constraint(
     """
     refuse_words(name=name, text=text, predicate=predicate, reason=reason)
     tenant_id = place.pk if isinstance(place, Tenant) else place.tenant_id
-    kind = {Tenant: "tenant", Agent: "policy", Run: "person"}[type(place)]
 
     def add(now: datetime) -> Statement:
-        return Statement.objects.create(
-            tenant_id=tenant_id, kind=kind, ref=held.PREFIX + "".join(secrets.choice(ID_LETTERS) for _ in range(10)),
-            version=1, name=plain(name), text=plain(text), predicate=plain(predicate), by=person, reason=plain(reason),
-            at=now, agent=place if isinstance(place, Agent) else None, run=place if isinstance(place, Run) else None,
-        )  # fmt: skip
+        return hold(place, person=person, name=name, text=text, predicate=predicate, reason=reason, now=now)
 
     with transaction.atomic():
         fence_shared(tenant_id)
         may(person, right_to_add(place), place)
         return _once(person, tenant_id, ADD, submission, add)
+
+
+def hold(
+    place: Tenant | Agent | Run,
+    *,
+    person: User,
+    name: str,
+    text: str,
+    predicate: str,
+    reason: str,
+    now: datetime,
+) -> Statement:
+    """The first version of another constraint, in the caller's transaction, which asked for the right."""
+    return Statement.objects.create(
+        tenant_id=place.pk if isinstance(place, Tenant) else place.tenant_id,
+        kind={Tenant: "tenant", Agent: "policy", Run: "person"}[type(place)],
+        ref=held.PREFIX + "".join(secrets.choice(ID_LETTERS) for _ in range(10)), version=1, name=plain(name),
+        text=plain(text), predicate=plain(predicate), by=person, reason=plain(reason), at=now,
+        agent=place if isinstance(place, Agent) else None, run=place if isinstance(place, Run) else None,
+    )  # fmt: skip
 
 
 def amend_constraint(

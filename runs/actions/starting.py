@@ -7,12 +7,12 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right
-from runs import agents, grants, sources, versions
+from runs import access, agents, configuration, grants, sources, versions
 from runs.actions import goals
 from runs.actions.frame import Done, locked, person_actor, repeated
 from runs.actions.writing import write
@@ -60,9 +60,11 @@ def start_run(
     """Start a run of a registered agent version, on a grant of its principal; None: on one of its own, for all that
     the agent's tools do and bound to no session. Without `wake` the next sweep moves it, as is right for
     thousands at once. Raises AlreadyStarted for a start key that was used before, canonical.Uncanonical for an
-    input without canonical form, KeyError for an agent that is not registered.
+    input without canonical form, KeyError for an agent that is not registered, sources.SourceUnknown where
+    nobody can say what limits it.
     """
     registered = agents.registered()[(agent.name, version)]
+    _ask_outside(registered)
     with transaction.atomic():
         fence_shared(agent.tenant_id)
         now = database_now()
@@ -82,6 +84,12 @@ def start_run(
         if wake:
             wake_on_commit(run_id=run.pk, agent=agent.name, version=version)
     return run
+
+
+def _ask_outside(code: agents.Agent) -> None:
+    """Hear what its constraints are. Inside a transaction nothing outside is asked: what was last heard counts."""
+    if not connection.in_atomic_block:
+        configuration.ask_all(code)
 
 
 def _new_row(
@@ -108,6 +116,7 @@ def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Do
     It takes over the committed goal, the constraints in force, open obligations, and what stands; no approval. Raises
     Refused where something is in flight or unknown, or where the run has ended or been restarted already.
     """
+    _ask_outside(_version_for(access.run_for(person, run_id))[1])
     with transaction.atomic():
         run, state, now = locked(person, run_id, Right.RESTART_RUNS)
         if repeated(submission, person, "restart"):
@@ -135,6 +144,7 @@ def restart_run(*, person: User, run_id: str, note: str, submission: UUID) -> Do
 
 def _start_successor(run: Run, closed: s.RunState, successor: str, person: User, now: datetime) -> None:
     version, code = _version_for(run)
+    terms = sources.for_successor(closed, code)
     key = f"restart of {run.pk}"
     Run.objects.create(
         id=successor, tenant_id=run.tenant_id, agent=run.agent, agent_version=version, lineage=run.lineage,
@@ -146,7 +156,7 @@ def _start_successor(run: Run, closed: s.RunState, successor: str, person: User,
         run=successor, tenant=str(run.tenant_id), agent=run.agent.name, agent_version=version, goal=closed.goal.text,
         input=e.raw(closed.identity.input), creator=str(person.pk), principal=closed.identity.principal,
         lineage=run.lineage, start_key=key, code=versions.recorded(code), history_lost=closed.history_lost,
-        constraints=sources.for_successor(closed, code), exempt=sources.exempt(closed),
+        constraints=terms, exempt=sources.exempt(closed), confirmed=sources.confirmed(closed, terms),
         deadline=closed.identity.deadline, budget=_rest_of_budget(closed), predecessor=run.pk,
         inherited=decide.standing(closed), rounds=decide.rounds_to_go_on(closed), keys=decide.keys_to_go_on(closed),
         obligations=carried_on(closed),

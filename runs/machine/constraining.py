@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from runs.machine import assumptions
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.constraints import constraints_digest
+from runs.machine.constraints import constraints_digest, said
 
 if TYPE_CHECKING:
     from runs.machine.evolve import Draft
@@ -32,8 +32,16 @@ def shown(number: int) -> str:
 
 def accepted(draft: Draft, event: e.ConstraintAccepted, recorded: e.Recorded) -> Causes:
     """One more, from here on."""
-    new = s.Constraint(number=event.number, term=event.term, seq=recorded.seq, at=recorded.at)
+    new = s.Constraint(
+        number=event.number, term=event.term, seq=recorded.seq, at=recorded.at, observed=event.observed
+    )
     return _become(draft, (*draft.constraints, new), recorded, new, was="", now=event.term.text)
+
+
+def confirmed(draft: Draft, event: e.ConstraintConfirmed, recorded: e.Recorded) -> None:
+    """A person stands for it too. It says what it said, so nothing that was made under it ends."""
+    said = e.Confirmed(by=recorded.actor, at=recorded.at, note=event.note)
+    draft.constraints = _with(draft, replace(_known(draft, event.number), confirmed=said))
 
 
 def withdrawn(draft: Draft, event: e.ConstraintWithdrawn, recorded: e.Recorded) -> Causes:
@@ -76,7 +84,7 @@ def reason(constraint: s.Constraint) -> e.Reason:
     if gone or other is None:
         why = gone.why if gone else ""
         return e.Reason(code="constraint_withdrawn", subject=shown(constraint.number), evidence=why)
-    return e.Reason(code=AMENDED, subject=shown(constraint.number), evidence=other.term.text)
+    return e.Reason(code=AMENDED, subject=shown(constraint.number), evidence=said(other.term))
 
 
 def _known(draft: Draft, number: int) -> s.Constraint:

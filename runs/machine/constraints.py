@@ -41,6 +41,11 @@ def identity(term: Term) -> str:
     return canonical([term.source_kind, term.source_ref, term.name or term.text])
 
 
+def said(term: Term) -> str:
+    """What it says to people and to code, as one text: either may be what was changed."""
+    return f"{term.text} [{term.predicate}]" if term.predicate else term.text
+
+
 def constraints_digest(constraints: Iterable[s.Constraint]) -> str:
     """One digest over the constraints in force: those that were not withdrawn, as they were accepted."""
     return digest(

@@ -63,6 +63,14 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A person's word that a constraint which the agent inferred is one. Its source stays what it is."""
+
+    by: Actor
+    at: datetime
+    note: str = ""
+
+
 class Sender(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The process that sends, so that it can later be known to be dead. `uptime` is the host's, at the send."""
 
@@ -253,6 +261,8 @@ class RunStarted(Event, frozen=True, kw_only=True):
     #: What a person withdrew for an earlier run of the lineage alone: the same constraint is not accepted again, though
     #: it stands. As `constraints.identity` names them.
     exempt: tuple[str, ...] = ()
+    #: Constraint number, as text -> who confirmed it in an earlier run, of those that an agent inferred.
+    confirmed: dict[str, Confirmed] = {}
 
 
 class RunTakenIn(Event, frozen=True, kw_only=True):
@@ -743,6 +753,14 @@ class ConstraintAccepted(Event, frozen=True, kw_only=True):
     number: int
     term: Term
     reason: str = ""
+    observed: int = 0  #: the observation that the agent inferred it from, where that is its source
+
+
+class ConstraintConfirmed(Event, frozen=True, kw_only=True):
+    """A person confirmed a constraint that the agent had inferred. It binds as before; nothing else changes."""
+
+    number: int
+    note: str = ""
 
 
 class ConstraintWithdrawn(Event, frozen=True, kw_only=True):
@@ -971,6 +989,7 @@ ALL: tuple[type[Event], ...] = (
     VersionMoved,
     GoalRevised,
     ConstraintAccepted,
+    ConstraintConfirmed,
     ConstraintWithdrawn,
     ConstraintAmended,
     AmendmentAccepted,

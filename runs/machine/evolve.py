@@ -215,7 +215,9 @@ def _started(draft: Draft, event: e.RunStarted, recorded: e.Recorded) -> None:
     if event.lent:
         draft.lendings = (s.Lending(lent=event.lent, seq=recorded.seq, at=recorded.at),)
     draft.constraints = tuple(
-        s.Constraint(number=n, term=term, seq=recorded.seq, at=recorded.at)
+        s.Constraint(
+            number=n, term=term, seq=recorded.seq, at=recorded.at, confirmed=event.confirmed.get(str(n))
+        )
         for n, term in enumerate(event.constraints, 1)
     )
 
@@ -632,6 +634,7 @@ def _constrained(change: Callable[[Draft, Any, e.Recorded], tuple[e.Cause, ...]]
 
 
 HANDLERS[e.ConstraintAccepted] = _constrained(constraining.accepted)
+HANDLERS[e.ConstraintConfirmed] = constraining.confirmed
 HANDLERS[e.ConstraintWithdrawn] = _constrained(constraining.withdrawn)
 HANDLERS[e.ConstraintAmended] = _constrained(constraining.amended)
 HANDLERS[e.AmendmentAccepted] = _constrained(constraining.amendment_accepted)

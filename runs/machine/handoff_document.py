@@ -95,6 +95,8 @@ class Limit(Part, frozen=True, kw_only=True):
     name: str = ""
     predicate: str = ""
     checked_by_code: bool = False
+    confirmed: bool = True  #: False: the agent inferred it, and no person confirmed that
+    confirmed_by: str = ""
 
 
 class Next(Part, frozen=True, kw_only=True):
@@ -316,7 +318,8 @@ def _limits(state: s.RunState) -> Iterator[Limit]:
             id=f"C-{x.number}", text=term.text, source_kind=term.source_kind, source_ref=term.source_ref,
             source_version=term.source_version, accepted_seq=x.seq, accepted_at=x.at,
             became=became.get(f"C-{x.number}", ""), name=term.name, predicate=term.predicate,
-            checked_by_code=bool(term.predicate),
+            checked_by_code=bool(term.predicate), confirmed=not x.unconfirmed,
+            confirmed_by=x.confirmed.by.name if x.confirmed else "",
         )  # fmt: skip
 
 

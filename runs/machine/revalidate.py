@@ -13,8 +13,8 @@ import msgspec
 
 from runs.machine import state as s
 from runs.machine.canonical import digest
-from runs.machine.constraints import NOT_ASKED, Became, SourceNow
-from runs.machine.events import Check
+from runs.machine.constraints import NOT_ASKED, Became, SourceNow, said
+from runs.machine.events import Check, Term
 from runs.machine.projection import PROJECTED
 from runs.machine.references import same
 from runs.machine.transitions import ROWS
@@ -70,6 +70,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""  #: the agent version that would run it; empty where no worker here has it
     parts: Mapping[str, str] = {}  #: what that version is made of: part -> version or digest
     constraints_now: Mapping[int, SourceNow] = {}  #: by constraint number; one that is missing was not asked
+    stated: tuple[Term, ...] = ()  #: what the sources state by now and the run has not accepted
     approvers: tuple[Person, ...] = ()
     others_may_approve: bool = True
     unmet: tuple[Unmet, ...] = ()  #: the groups of which too few are left among those who approved
@@ -170,11 +171,17 @@ def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
 def _constraints(state: s.RunState, facts: Facts) -> Iterator[Check]:
     for constraint in state.constraints:
         yield _constraint(constraint, facts.constraints_now.get(constraint.number, NOT_ASKED))
+    for term in facts.stated:
+        yield Check(name="constraints", passed=True, subject=term.name, now=said(term), became=STATED)
+
+
+#: What became of a constraint of a source that the run never accepted: it is told, and binds nothing.
+STATED = "stated"
 
 
 def _constraint(constraint: s.Constraint, source: SourceNow) -> Check:
     """What was accepted, against its source; what the run was told counts also where the source states it again."""
-    text, told = constraint.term.text, constraint.amended
+    text, told = said(constraint.term), constraint.amended
     became = source.became
     if constraint.withdrawn:
         became = Became.WITHDRAWN
@@ -183,7 +190,7 @@ def _constraint(constraint: s.Constraint, source: SourceNow) -> Check:
     now = {
         Became.STANDS: text,
         Became.WITHDRAWN: Became.WITHDRAWN.value,
-        Became.AMENDED: source.term.text if source.term else told.term.text if told else "",
+        Became.AMENDED: said(source.term) if source.term else said(told.term) if told else "",
         Became.UNREACHABLE: source.why,
     }[became]
     return Check(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 
 from runs.machine.canonical import parse, round_suffix
 from runs.machine.events import (
@@ -17,6 +18,7 @@ from runs.machine.events import (
     Bound,
     Cause,
     Check,
+    Confirmed,
     GoalTaken,
     Inherited,
     Lent,
@@ -174,6 +176,10 @@ class Amended(Part, frozen=True, kw_only=True):
     at: datetime
 
 
+#: The source kind of a constraint that an agent read in a document.
+INFERRED: Final = "inferred"
+
+
 class Constraint(Part, frozen=True, kw_only=True):
     """An accepted constraint: shown as C-`number`. `seq` and `at` are of the acceptance of this `term`."""
 
@@ -184,11 +190,18 @@ class Constraint(Part, frozen=True, kw_only=True):
     withdrawn: Gone | None = None
     amended: Amended | None = None
     before: Term | None = None  #: what an accepted amendment took the place of
+    observed: int = 0  #: the observation that the agent inferred it from, in this run
+    confirmed: Confirmed | None = None
 
     @property
     def stands(self) -> bool:
         """As far as the run was told."""
         return self.withdrawn is None and self.amended is None
+
+    @property
+    def unconfirmed(self) -> bool:
+        """The agent inferred it, and no person said yet that it is so. It binds all the same."""
+        return self.term.source_kind == INFERRED and self.confirmed is None
 
     @property
     def changed_seq(self) -> int:

@@ -76,6 +76,7 @@ _stop: dict[type[e.Event], State | Move] = {
     e.ObligationHandedOn: SAME,
     e.ObligationOverdue: SAME,
     e.ObservationReread: SAME,
+    e.ConstraintConfirmed: SAME,
 }
 _ends: dict[type[e.Event], State | Move] = {e.ExpiryAnnounced: SAME, e.ApprovalExpired: SAME}
 _check: dict[type[e.Event], State | Move] = {

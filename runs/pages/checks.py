@@ -80,8 +80,9 @@ def _constraints(
 ) -> Iterator[Row]:
     """Each constraint in force: whether the plan keeps its predicate, or that only people can judge it."""
     broken = {x.constraint: x for x in predicates.broken(whole, judged.plan)}
-    for c in state.constraints:
-        name = " ".join(filter(None, (f"C-{c.number}", c.term.name, f"“{c.term.text}”")))
+    for c in (x for x in state.constraints if not x.withdrawn):
+        unsure = _("(inferred by the agent, not confirmed by a person)") if c.unconfirmed else ""
+        name = " ".join(filter(None, (f"C-{c.number}", c.term.name, f"“{c.term.text}”", unsure)))
         if not c.term.predicate or plan.plan.undo:
             yield {"name": name, "state": "not_checked", "detail": _unchecked(c), "hard": "", "again": False}
             continue

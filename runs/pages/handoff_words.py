@@ -138,9 +138,16 @@ def _limits(found: h.Handoff) -> Iterator[Line]:
 
 
 def _checked(x: h.Limit) -> str:
-    if x.checked_by_code:
-        return _("Enforced by code: %(predicate)s.") % {"predicate": x.predicate}
-    return _("Not checked by code.")
+    said = [
+        _("Enforced by code: %(predicate)s.") % {"predicate": x.predicate}
+        if x.checked_by_code
+        else _("Not checked by code.")
+    ]
+    if not x.confirmed:
+        said.append(_("Inferred by the agent. Not confirmed by a person."))
+    if x.confirmed_by:
+        said.append(_("Inferred by the agent. Confirmed by %(name)s.") % {"name": x.confirmed_by})
+    return " ".join(said)
 
 
 def _stops(found: h.Handoff) -> Iterator[Line]:

@@ -23,6 +23,7 @@ def constraints(state: s.RunState) -> list[Row]:
             "text": c.term.text,
             "name": c.term.name,
             "predicate": c.term.predicate,
+            **_inferred(state, c),
             "kind": str(words.SOURCES.get(c.term.source_kind, c.term.source_kind)),
             "by": f"{c.term.source_ref} {c.term.source_version}",
             "at": c.at,
@@ -32,3 +33,29 @@ def constraints(state: s.RunState) -> list[Row]:
         }
         for c in state.constraints
     ]
+
+
+def _inferred(state: s.RunState, constraint: s.Constraint) -> Row:
+    """What is said of one that the agent inferred: from what, and whether a person stands for it."""
+    if constraint.term.source_kind != s.INFERRED:
+        return {}
+    run, said = state.identity.run, constraint.confirmed
+    if said:
+        facts = {"name": said.by.name, "at": words.moment(said.at)}
+        return {
+            "inferred": _("Inferred by the agent. Confirmed by %(name)s, %(at)s.") % facts,
+            **_read_in(run, constraint),
+        }
+    open_ = state.state not in s.TERMINAL and not constraint.withdrawn
+    return {
+        "inferred": _("Inferred by the agent. Not confirmed by a person."),
+        "confirm_url": reverse("run-constraint-confirm", args=[run, constraint.number]) if open_ else "",
+        **_read_in(run, constraint),
+    }
+
+
+def _read_in(run: str, constraint: s.Constraint) -> Row:
+    number = constraint.observed
+    if not number:
+        return {}
+    return {"read_in": f"O-{number}", "read_in_url": f"{reverse('run', args=[run])}#observation-O-{number}"}

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 from msgspec import Raw
 
 from runs.machine import events as e
+from runs.machine.revalidate import STATED
 from runs.pages import words
 from runs.pages.timeline_constraints import CONSTRAINTS
 from runs.pages.timeline_duties import DUTIES
@@ -193,17 +194,24 @@ def _passed(event: e.RevalidationPassed) -> str:
     text = ngettext("made %(number)d check; it passes.", "made %(number)d checks; all pass.", number)
     as_read = [c.subject for c in event.checks if c.name == "observations" and c.was == c.now]
     said = text % {"number": number}
-    if not as_read:
-        return said
-    facts = {"said": said, "resources": words.joined(as_read)}
-    return _("%(said)s Read again and as it was: %(resources)s.") % facts
+    if as_read:
+        facts = {"said": said, "resources": words.joined(as_read)}
+        said = _("%(said)s Read again and as it was: %(resources)s.") % facts
+    return " ".join([said, *_noted(event.checks)])
 
 
 @_says(e.RevalidationRefused)
 def _refused(event: e.RevalidationRefused) -> str:
     failed = [words.failed_check(x) for x in event.checks if not x.passed and x.subject != "quorum"]
     facts = {"number": len(event.checks), "failed": "; ".join(failed)}
-    return _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
+    said = _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
+    return " ".join([said, *_noted(event.checks)])
+
+
+def _noted(checks: Iterable[e.Check]) -> list[str]:
+    """What passed and is to be known all the same: constraints that are stated by now and were not accepted."""
+    noted = [words.check(x) for x in checks if x.became == STATED]
+    return [_("To be known: %(noted)s.") % {"noted": "; ".join(noted)}] if noted else []
 
 
 @_says(e.HistoryChanged)

@@ -16,8 +16,18 @@ def _reasoned(said: str, reason: str) -> str:
 
 
 def _accepted(event: e.ConstraintAccepted) -> str:
-    facts = {"number": event.number, "text": words.inside(event.term.text)}
+    facts = {"number": event.number, "text": words.inside(event.term.text), "seen": event.observed}
+    if event.observed:
+        return (
+            _("bound the run to C-%(number)d, which the agent inferred from O-%(seen)d: “%(text)s”") % facts
+        )
     return _reasoned(_("accepted another constraint, C-%(number)d: “%(text)s”") % facts, event.reason)
+
+
+def _confirmed(event: e.ConstraintConfirmed) -> str:
+    return _reasoned(
+        _("confirmed C-%(number)d, which the agent had inferred.") % {"number": event.number}, event.note
+    )
 
 
 def _withdrawn(event: e.ConstraintWithdrawn) -> str:
@@ -49,6 +59,7 @@ def _amendment_accepted(event: e.AmendmentAccepted) -> str:
 
 CONSTRAINTS: dict[type[e.Event], Callable[[Any], str]] = {
     e.ConstraintAccepted: _accepted,
+    e.ConstraintConfirmed: _confirmed,
     e.ConstraintWithdrawn: _withdrawn,
     e.ConstraintAmended: _amended,
     e.AmendmentAccepted: _amendment_accepted,

@@ -16,7 +16,7 @@ from accounts.rights import Denial, DenialKind, Right
 from approvals.quorums import barred_from
 from runs.machine import decide
 from runs.machine import state as s
-from runs.machine.decide import cannot_revise
+from runs.machine.decide import cannot_limit, cannot_revise
 from runs.machine.events import CancelRequested, EffectAttested
 from runs.machine.hidden import hides
 from runs.machine.safety import Action, next_safe_action, right_to
@@ -78,6 +78,7 @@ def _lines(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[s
         yield _line(
             _("Revise the goal"), reverse("run-goal", args=[run]), Right.REVISE_GOALS, person, holders
         )
+    yield from _limit(state, person, holders)
     if ending.owes(state) or any(x.code == "obligation_open" for x in state.reasons):
         for owed in state.open_obligations:
             yield from _keeping(state, owed, person, holders)
@@ -116,6 +117,18 @@ def _keeping(
     yield {**line, "text": text}
     name = _("Hand %(obligation)s on") % facts
     yield _line(name, reverse("obligation-hand-on", args=at), Right.OPERATE_RUNS, person, holders)
+
+
+def _limit(state: s.RunState, person: User, holders: Holders) -> Iterator[dict[str, Any]]:
+    run = state.identity.run
+    if not cannot_limit(state):
+        url = reverse("run-constraint-add", args=[run])
+        yield _line(_("Add a constraint"), url, Right.REVISE_GOALS, person, holders)
+    for c in state.constraints if state.state not in s.TERMINAL else ():
+        if c.unconfirmed and not c.withdrawn:
+            url = reverse("run-constraint-confirm", args=[run, c.number])
+            name = _("Confirm %(constraint)s") % {"constraint": f"C-{c.number}"}
+            yield _line(name, url, Right.OPERATE_RUNS, person, holders)
 
 
 def _line(action: str, url: str, right: Right, person: User, holders: Holders) -> dict[str, Any]:

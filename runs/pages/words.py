@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from accounts.rights import Right
 from approvals.binding import Change
 from runs.machine.events import Broken, Cause, Check, Lent, Reason
-from runs.machine.revalidate import REENTRY
+from runs.machine.revalidate import REENTRY, STATED
 from runs.machine.state import Effect, RequestStatus
 from runs.machine.transitions import ROWS
 from runs.pages.differing import differing
@@ -265,6 +265,9 @@ RULES: Final[dict[str, Words]] = {
 SOURCES: Final[dict[str, Words]] = {
     "policy": pgettext_lazy("source of a constraint", "policy"),
     "configuration": pgettext_lazy("source of a constraint", "the agent’s configuration"),
+    "orchestrator": pgettext_lazy("source of a constraint", "the orchestrator’s configuration"),
+    "inferred": pgettext_lazy("source of a constraint", "inferred by the agent"),
+    "tenant": pgettext_lazy("source of a constraint", "the organisation’s settings"),
     "person": pgettext_lazy("source of a constraint", "written by a person"),
     "document": pgettext_lazy("source of a constraint", "derived from a document"),
 }
@@ -429,6 +432,11 @@ def check(made: Check) -> str:
         return _("a person approved the plan since grant %(now)s took the place of %(was)s") % facts
     if (made.name, made.subject) == ("log", ROWS):
         return _("the rows beside the stored log are what its events amount to")
+    if made.became == STATED:
+        return _("stated at a source and not accepted by this run: “%(now)s”") % {"now": made.now}
+    if made.became == "amended":
+        facts = {"subject": made.subject, "was": made.was, "now": made.now}
+        return _("the source of %(subject)s says “%(now)s” and no longer “%(was)s”") % facts
     words = str(CHECKS.get(made.name, made.name))
     return f"{words} ({made.subject})" if made.subject else words
 

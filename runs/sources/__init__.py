@@ -11,11 +11,14 @@ from itertools import groupby
 from typing import Final, Protocol
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from runs.agents import Agent
 from runs.machine import state as s
 from runs.machine.constraints import NOT_ASKED, Became, SourceNow, identity
-from runs.machine.events import Term
-from runs.sources import code, held
+from runs.machine.events import Confirmed, Term
+from runs.sources import code, configuration, held, inferred
+from runs.sources.configuration import SourceUnknown as SourceUnknown
 
 
 class Source(Protocol):
@@ -33,13 +36,13 @@ class Source(Protocol):
 
 
 #: In the order in which a new run accepts what they state.
-SOURCES: Final[tuple[Source, ...]] = (code, held)
+SOURCES: Final[tuple[Source, ...]] = (code, configuration, held, inferred)
 #: Source kind -> the source that is asked about its constraints, where that is not the agent's code.
-BY_KIND: Final[dict[str, Source]] = {}
+BY_KIND: Final[dict[str, Source]] = {configuration.KIND: configuration, inferred.KIND: inferred}
 
 
 def terms_for(agent: Agent, *, tenant_id: UUID) -> tuple[Term, ...]:
-    """The constraints that a new run of this agent accepts. Read them after the fence."""
+    """The constraints that a new run of this agent accepts. Read them after the fence. Raises SourceUnknown."""
     return tuple(term for source in SOURCES for term in source.terms(agent, tenant_id=tenant_id))
 
 
@@ -66,6 +69,28 @@ def for_successor(closed: s.RunState, agent: Agent) -> tuple[Term, ...]:
     known = {identity(c.term) for c in closed.constraints} | {*closed.identity.exempt}
     new = terms_for(agent, tenant_id=UUID(closed.identity.tenant))
     return (*carried, *(term for term in new if identity(term) not in known))
+
+
+def stated_since(agent: Agent | None, state: s.RunState) -> tuple[Term, ...]:
+    """What is stated for the agent by now and the run has not accepted: it is shown, and does not bind the run."""
+    if agent is None:
+        return ()
+    known = {identity(c.term) for c in state.constraints} | {*state.identity.exempt}
+    try:
+        stated = terms_for(agent, tenant_id=UUID(state.identity.tenant))
+    except SourceUnknown:
+        return ()
+    unnamed = {identity(replace(c.term, name="")) for c in state.constraints}
+    return tuple(
+        t for t in stated if identity(t) not in known and identity(replace(t, name="")) not in unnamed
+    )
+
+
+def confirmed(before: s.RunState, terms: Iterable[Term]) -> dict[str, Confirmed]:
+    """Of terms that a run takes over from another, who confirmed there what an agent had inferred."""
+    known = {identity(c.term): c.confirmed for c in before.constraints if c.confirmed}
+    found = ((str(number), known.get(identity(term))) for number, term in enumerate(terms, 1))
+    return {number: said for number, said in found if said}
 
 
 def exempt(closed: s.RunState) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ def _check(request: HttpRequest, page: Opened) -> HttpResponse:
     submission = form_id(request)
     if not actions.repeated(submission, person, "check"):
         agent = agents.registered().get((run.agent.name, run.agent_version))
+        facts.ask_sources(agent)
         reads = facts.read_needed(page.reader.whole or page.state, agent, page.reader.now) if agent else {}
         fresh = {key: read.fresh for key, read in reads.items()}
         actions.check_now(person=person, run_id=run.pk, reads=fresh, submission=submission)

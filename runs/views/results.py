@@ -90,6 +90,14 @@ def _recorded() -> tuple[str, str]:
 
 
 ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
+    "limit run": lambda: (
+        _("The constraint was added."),
+        _("Nothing is sent on the plan before. The agent makes another under this constraint too."),
+    ),
+    "confirm constraint": lambda: (
+        _("The constraint was confirmed."),
+        _("It binds the run as before, and its source stays shown. Your name stands beside it."),
+    ),
     "attach": lambda: (
         _("The file was attached."),
         _("It was kept as it came, with its hash. It moves nothing."),

@@ -146,6 +146,7 @@ _ALL: tuple[e.Event, ...] = (
     e.ProjectionRebuilt(was="1.1", now="1.2"),
     e.HistoryChanged(was="7/1/0", now="7/2/0"),
     e.ConstraintAccepted(number=2, term=_term, reason="one more limit"),
+    e.ConstraintConfirmed(number=2, note="it stands in the contract"),
     e.ConstraintWithdrawn(number=1, why="not needed", by=e.Actor(e.ActorKind.PERSON, "p", "Kim"), here=True),
     e.ConstraintAmended(number=1, term=_term, why="narrower", by=e.Actor(e.ActorKind.PERSON, "p", "Kim")),
     e.AmendmentAccepted(number=1, term=_term, reason="it is fine for this run"),

@@ -35,6 +35,7 @@ from runs.machine.decide.goals import (
 )
 from runs.machine.decide.held import Holder, occupied
 from runs.machine.decide.lending import authority_over, lent, lent_anew, may_lend
+from runs.machine.decide.limiting import LimitImpact, cannot_limit, confirmed, inferred, limit_impact
 from runs.machine.decide.obligations import discharged, gone_on, handed_on, overdue, owe, owed
 from runs.machine.decide.people import (
     ConclusionRefused,
@@ -93,6 +94,7 @@ __all__ = [
     "GoalMoved",
     "GoalUnchanged",
     "Holder",
+    "LimitImpact",
     "Requirement",
     "accept",
     "ambiguous",
@@ -107,6 +109,7 @@ __all__ = [
     "begin_cancel",
     "begin_wait",
     "cancel",
+    "cannot_limit",
     "cannot_move",
     "cannot_revise",
     "causes",
@@ -115,6 +118,7 @@ __all__ = [
     "concluded",
     "conclusion_conditions",
     "conditions",
+    "confirmed",
     "constraints_digest",
     "decided",
     "discharged",
@@ -135,6 +139,7 @@ __all__ = [
     "handed_on",
     "history",
     "human",
+    "inferred",
     "inherited_lost",
     "keeper",
     "kept",
@@ -145,6 +150,7 @@ __all__ = [
     "leave_outdated",
     "lent",
     "lent_anew",
+    "limit_impact",
     "marked",
     "may_lend",
     "moved",

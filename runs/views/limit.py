@@ -1,0 +1,150 @@
+"""Adding a constraint to a run, and confirming one that its agent inferred."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from accounts.guards import On, guarded
+from accounts.rights import Right
+from approvals.models import LEAST_REASON
+from runs import actions
+from runs.access import run_for
+from runs.machine import state as s
+from runs.pages import limiting
+from runs.views.again import conflicting, errors_of, typed_again
+from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, typed
+from runs.views.pages import Opened, notices_of, opened
+from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
+from runs.views.results import to_run
+
+FIELDS = ("name", "text", "predicate", "reason")
+
+
+@console_page
+@guarded(On.RUN, acts=(Right.REVISE_GOALS,))
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest, run_id: str) -> HttpResponse:
+    """GET shows the form and what it would do; POST adds the constraint, where it does just that."""
+    page = opened(person_of(request), run_id)
+    if request.method != "POST":
+        return _add_page(request, page, {})
+    tried = Tried(
+        run=page.run, action="limit run", subject=run_id, seen=f"version {request.POST.get('run_seq', '')}",
+        reason=request.POST.get("reason", ""),
+    )  # fmt: skip
+    return attempt(
+        request,
+        tried,
+        lambda: _add(request, page),
+        lambda error, status: _add_again(request, run_id, error, status),
+    )
+
+
+def _add_page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    context = {**limiting.adding(page.run, page.state, page.reader), "submission": new_submission()}
+    return show(request, "runs/add_constraint.html", {**frame, **context, **more}, status=status)
+
+
+def _add(request: HttpRequest, page: Opened) -> HttpResponse:
+    run_for(person_of(request), page.run.pk, Right.REVISE_GOALS)
+    submission = form_id(request)
+    said = {field: typed(request, field).replace("\r\n", "\n") for field in FIELDS}
+    try:
+        actions.limit_run(
+            person=person_of(request), run_id=page.run.pk, impact=request.POST.get("impact", ""),
+            submission=submission, **said,
+        )  # fmt: skip
+    except actions.ConstraintRefused as error:
+        raise FormWrong(_wrong(error)) from error
+    except actions.LimitMoved as error:
+        now = " ".join(limiting.impact_lines(opened(person_of(request), page.run.pk).state, error.now))
+        raise Outdated(saw=_("What the page said it would do"), now=now) from error
+    return to_run(page.run.pk, submission)
+
+
+def _wrong(error: actions.ConstraintRefused) -> Errors:
+    match error.problem:
+        case "empty" | "short" if error.field == "reason":
+            message = _("Enter a reason of at least %(least)d characters.") % {"least": LEAST_REASON}
+        case "empty":
+            message = _("This cannot be empty.")
+        case "long":
+            message = _("This is too long.")
+        case why:
+            message = _("This cannot be evaluated: %(why)s Write it anew, or leave it out.") % {"why": why}
+    return [{"field": error.field, "message": message}]
+
+
+def _add_again(request: HttpRequest, run_id: str, error: Refusal, status: int) -> HttpResponse:
+    """The page as it is now, with what was typed."""
+    page = opened(person_of(request), run_id)
+    values = typed_again(request, *FIELDS)
+    if status != 409:
+        return _add_page(request, page, {"values": values, "errors": errors_of(error)}, status=status)
+    text = _("Your constraint was not added, and nothing was ended by it. Compare it with what is true now.")
+    kept = conflicting(request, page, error, values, text=text, field="field-text")
+    return _add_page(request, page, kept, status=409)
+
+
+@console_page
+@guarded(On.RUN, acts=(Right.OPERATE_RUNS,))
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
+    """GET shows what the agent inferred, and from what; POST confirms it."""
+    page = opened(person_of(request), run_id)
+    found = _constraint(page, constraint)
+    if request.method != "POST":
+        return _confirm_page(request, page, found, {})
+    tried = Tried(
+        run=page.run, action="confirm constraint", subject=f"{run_id} C-{constraint}",
+        seen=f"version {request.POST.get('run_seq', '')}", reason=request.POST.get("note", ""),
+    )  # fmt: skip
+    return attempt(
+        request,
+        tried,
+        lambda: _confirm(request, page, constraint),
+        lambda error, status: _confirm_again(request, run_id, constraint, error, status),
+    )
+
+
+def _constraint(page: Opened, number: int) -> s.Constraint:
+    found = next((c for c in page.state.constraints if c.number == number), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _confirm_page(
+    request: HttpRequest, page: Opened, found: s.Constraint, more: Context, *, status: int = 200
+) -> HttpResponse:
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    context = limiting.confirming(page.run, page.state, found, page.reader)
+    every = {**frame, **context, "submission": new_submission(), **more}
+    return show(request, "runs/confirm_constraint.html", every, status=status)
+
+
+def _confirm(request: HttpRequest, page: Opened, number: int) -> HttpResponse:
+    run_for(person_of(request), page.run.pk, Right.OPERATE_RUNS)
+    submission, note = form_id(request), typed(request, "note")
+    if too_long := longer(note, "note"):
+        raise FormWrong(too_long)
+    actions.confirm_constraint(
+        person=person_of(request), run_id=page.run.pk, number=number, note=note, submission=submission
+    )
+    return to_run(page.run.pk, submission)
+
+
+def _confirm_again(
+    request: HttpRequest, run_id: str, number: int, error: Refusal, status: int
+) -> HttpResponse:
+    page = opened(person_of(request), run_id)
+    found, values = _constraint(page, number), typed_again(request, "note")
+    if status != 409:
+        more = {"values": values, "errors": errors_of(error)}
+        return _confirm_page(request, page, found, more, status=status)
+    text = _("Nothing was confirmed. Look at what is true now.")
+    kept = conflicting(request, page, error, values, text=text, field="field-note")
+    return _confirm_page(request, page, found, kept, status=409)
