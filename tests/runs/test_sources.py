@@ -46,8 +46,14 @@ def source() -> Iterator[Configured]:
 
 
 @pytest.fixture(autouse=True)
-def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def asked_each_time(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    """Every question is asked, and a busy machine has time to answer it."""
     monkeypatch.setattr(kept, "FRESH", timedelta())
+    waits(settings, timedelta(seconds=20))
+
+
+def waits(settings: Settings, timeout: timedelta) -> None:
+    settings.HANDOFF_DURATIONS = replace(settings.HANDOFF_DURATIONS, tool_timeout=timeout)
 
 
 @pytest.fixture
@@ -175,7 +181,7 @@ def test_what_the_document_does_not_state_any_more_is_withdrawn(
 ], ids=str)  # fmt: skip
 def test_what_was_last_heard_counts_until_its_half_life_and_no_longer(
     house: House, script: Script, world: World, source: Configured, named: Callable[..., None],
-    change: dict[str, Any],
+    change: dict[str, Any], settings: Settings,
 ) -> None:  # fmt: skip
     named(url=source.url, half_life=timedelta(minutes=30))
     run, other = waiting(house, script), waiting(house, script)
@@ -183,6 +189,7 @@ def test_what_was_last_heard_counts_until_its_half_life_and_no_longer(
     for name, value in change.items():
         setattr(source, name, value)
 
+    waits(settings, timedelta(seconds=0.5))
     configuration.ask_due()
 
     row = heard(source)
