@@ -35,7 +35,7 @@ def password_link(request: HttpRequest, token: str) -> HttpResponse:
         )
     except PeopleRefusedError as error:
         return _page(request, person.username, error)
-    return HttpResponseRedirect(reverse("login"))
+    return HttpResponseRedirect(f"{reverse('login')}?password=set")
 
 
 def _page(request: HttpRequest, username: str, error: PeopleRefusedError | None = None) -> HttpResponse:

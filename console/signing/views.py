@@ -42,7 +42,9 @@ class SignIn(views.LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        return {**super().get_context_data(**more), "services": oidc.links(way_back(self.request))}
+        services = oidc.links(way_back(self.request))
+        was_set = self.request.GET.get("password") == "set"
+        return {**super().get_context_data(**more), "services": services, "password_set": was_set}
 
     def form_valid(self, form: Any) -> HttpResponse:
         person = form.get_user()

@@ -7,14 +7,18 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from pytest_django import Settings
 
-from accounts.groups import leave_group
+from accounts.groups import give_right, leave_group
 from accounts.models import TenantGroup, User
 from accounts.organisations import may_organise
 from accounts.people import add_member
 from accounts.rights import Right, may
 from examples.refunds.demo.people import PEOPLE, make_house
+from runs import agents
 from runs.clock import database_now
+from runs.models import Agent
+from tests.pages.reading import read
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long walk by the sea"
@@ -26,13 +30,32 @@ def test_the_first_person_gets_a_link_and_can_make_everybody_else() -> None:
     link = told.getvalue().strip()
     assert link.startswith("https://console.example/password/")
     client, path = Client(), link.removeprefix("https://console.example")
-    assert client.post(path, {"password": PASSWORD, "again": PASSWORD})["Location"] == "/login/"
+    set_ = client.post(path, {"password": PASSWORD, "again": PASSWORD})["Location"]
+    assert "Your password is set." in read(client.get(set_)).text
     client.post("/login/", {"username": "ada", "password": PASSWORD})
     assert client.get("/people/").status_code == client.get("/organisations/").status_code == 200
     assert may_organise(User.objects.get(username="ada"))
     with pytest.raises(CommandError, match="hyphen"):
         call_command("first_person", "bob", "No Slug", stdout=told)
     assert not User.objects.filter(username="bob").exists()
+
+
+def test_an_organisation_gets_an_agent_whose_code_is_installed(settings: Settings) -> None:
+    settings.HANDOFF_AGENTS = ["examples.refunds.agent:REFUNDS"]
+    agents.registered.cache_clear()
+    told = StringIO()
+    call_command("first_person", "ada", "acme", stdout=told)
+    for title in ("", "Supplier refunds"):
+        call_command("add_agent", "refunds", "acme", title=title, stdout=told)
+    agent = Agent.objects.get(tenant__slug="acme")
+    assert (agent.name, agent.title) == ("refunds", "Supplier refunds")
+    ada, now = User.objects.get(username="ada"), database_now()
+    give_right(to=ada, right=Right.START_RUNS, place=agent, tenant=agent.tenant, actor=ada, now=now)
+    assert may(ada, Right.START_RUNS, agent)
+    for wrong in (("refunds", "nowhere"), ("nothing", "acme")):
+        with pytest.raises(CommandError, match=r"no organisation|HANDOFF_AGENTS names: refunds"):
+            call_command("add_agent", *wrong, stdout=told)
+    agents.registered.cache_clear()
 
 
 def test_the_demos_people_sit_in_groups_and_keep_the_rights_that_the_story_takes() -> None:

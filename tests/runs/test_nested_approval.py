@@ -16,10 +16,10 @@ from tests.runs.test_children import DEAR, TELL, children
 from tests.runs.test_evidence import kinds
 
 
-def restarted(live_db: LiveDatabase, home: Path, *runs: Run) -> None:
+def restarted(live_db: LiveDatabase, home: Path, *runs: Run, agents: str = "tests.outside:PAYER") -> None:
     """Processes that know nothing but the database move the runs, one after the other."""
     environment = {
-        **os.environ, "DATABASE_URL": live_db.url, "HANDOFF_AGENTS": "tests.outside:PAYER", "HANDOFF_ROLE": "worker",
+        **os.environ, "DATABASE_URL": live_db.url, "HANDOFF_AGENTS": agents, "HANDOFF_ROLE": "worker",
         "HANDOFF_PROFILE": "demo", "DJANGO_SETTINGS_MODULE": "console.settings", "HANDOFF_HOME": str(home),
     }  # fmt: skip
     for run in runs:
