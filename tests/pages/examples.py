@@ -1607,6 +1607,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "run": {**RUN_FACTS, "state": "planning", "state_note": ""},
             "plan": None,
             "effects": [],
+            "assumptions": [],
             "observations": [],
             "constraints": [],
             "obligations": [],
