@@ -35,8 +35,7 @@ from runs.views.pages import Opened, notices_of, opened
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
-LONGEST_TEXT = 500  # characters
-LONGEST_TO = 200
+LONGEST_TO = 200  # characters
 form_page = require_http_methods(["GET", "HEAD", "POST"])
 
 
@@ -156,12 +155,11 @@ def _text_errors(text: str, to: str) -> Errors:
     found = Errors()
     if not text:
         found.append({"field": "text", "message": _("Enter what the run owes.")})
-    for field, value, most in (("text", text, LONGEST_TEXT), ("to", to, LONGEST_TO)):
-        if len(value) > most:
-            facts = {"limit": most, "length": len(value)}
-            message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
-            found.append({"field": field, "message": message})
-    return found
+    if len(to) > LONGEST_TO:
+        facts = {"limit": LONGEST_TO, "length": len(to)}
+        message = _("Use at most %(limit)d characters; these are %(length)d.") % facts
+        found.append({"field": "to", "message": message})
+    return [*found, *longer(text, "text")]
 
 
 def _add(request: HttpRequest, page: Opened, number: int, submission: UUID) -> None:
