@@ -344,7 +344,7 @@ def _rests(
 
 def _limits(state: s.RunState, assumed: agents.Assume, problems: list[str]) -> tuple[int, ...]:
     """The constraints that an assumption rests on, by number."""
-    known = {x.term.text: x.number for x in state.constraints}
+    known = {x.term.text: x.number for x in state.constraints if x.withdrawn is None}
     problems += [
         plain(f"the assumption “{assumed.text}” rests on a constraint that the run did not accept: “{text}”")
         for text in assumed.constraints

@@ -19,6 +19,7 @@ from approvals.policy import ApprovalRule, Party, RulePolicy
 from runs.agents import (
     Agent,
     Ask,
+    Assume,
     Bounds,
     Children,
     ChildRun,
@@ -51,6 +52,8 @@ from runs.tools import (
 )
 
 ACCOUNT = "acct_rehearsal"
+#: What an offer may be taken for current for.
+OFFER_STANDS = timedelta(seconds=3)
 
 
 class Mood(StrEnum):
@@ -66,6 +69,8 @@ class Mood(StrEnum):
     PAIRED = "paired"  #: careful, and two people have to approve
     BRIEF = "brief"  #: careful, and there is little time to approve
     STICKS = "sticks"  #: fine, and cannot be taken back although it should be
+    KEEPS = "keeps"  #: fine; an offer that may be taken for current for moments only, and stays as it is
+    RISES = "rises"  #: the same, and it is dearer from the moment `until` on
 
 
 class OrderArguments(Arguments):
@@ -88,10 +93,13 @@ class Look(ReadingTool):
         """The order; at another version each time where it is restless."""
         until = arguments["until"]
         over = bool(until) and datetime.now(UTC) > datetime.fromisoformat(until)
-        if over and arguments["mood"] != Mood.MOVES:
+        if over and arguments["mood"] not in (Mood.MOVES, Mood.RISES):
             raise Unreadable(_("The orders cannot be read any more."))
         version = f"v{time.time_ns()}" if arguments["mood"] == Mood.RESTLESS else "v2" if over else "v1"
         order = arguments["order"]
+        if arguments["mood"] in (Mood.KEEPS, Mood.RISES):
+            total = "62.50" if over else "50.00"
+            return Reading(value={"order": order, "total": total}, resource=f"offer:{order}", version=version)
         return Reading(value={"order": order, "version": version}, resource=f"order:{order}", version=version)
 
 
@@ -236,6 +244,8 @@ class Rehearsed:
             return look
         if not _told(view) and wanted["proposes"] == "late":
             return _plan_left_open(view)
+        if view.voided is None and wanted["proposes"] in ("offer", "assumed"):
+            return _plan_on_offer(view, look)
         waits = {} if _told(view) else _waits(view)
         return (
             _plan_that_waits(view, waits[wanted["proposes"]])
@@ -280,6 +290,25 @@ def _plan_that_waits(view: View, wait: Timer | Signal | Children) -> Plan:
     return Plan(steps=(tell, wait, pay), claim=_("The supplier is told before anything is paid."))
 
 
+def _plan_on_offer(view: View, look: Read) -> Plan:
+    """Tells the supplier, rests until the offer is too old, then pays; or only takes for true that the offer stands."""
+    order, assumed = view.input["order"], view.input["proposes"] == "assumed"
+    arguments = _order(view) | {"amount": str(view.input["amount"]), "mood": Mood.FINE.value}
+    stands = Assume(
+        text=_("The offer for order %(order)s stands.") % {"order": order}, rests_on=(look,),
+        constraints=view.constraints[:1],
+    )  # fmt: skip
+    return Plan(
+        steps=(
+            Step(name=f"tell:{order}", tool="tell", arguments=arguments),
+            Timer(name="rest", length=timedelta(seconds=float(str(view.input["within"])))),
+            Step(name=f"pay:{order}", tool="pay", arguments=arguments, rests_on=() if assumed else (look,)),
+        ),
+        assumptions=(stands,) if assumed else (),
+        claim=_("The offer is paid as it was read."),
+    )
+
+
 def _plan_left_open(view: View) -> Plan:
     """Tells the supplier, and pays what the answer says; up to less than it will say."""
     order = view.input["order"]
@@ -320,6 +349,7 @@ LIVES = Agent(
     title="Rehearsal of stopped runs",
     planner=Rehearsed(),
     tools=(Look(), Pay(), Post(), Tell(), TakeBack()),
+    half_lives={"offer": OFFER_STANDS},
     policy=RulePolicy(
         version="lives/1",
         rules=(

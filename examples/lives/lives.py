@@ -18,7 +18,7 @@ from accounts.fence import fence_exclusive
 from accounts.models import Membership, User
 from accounts.rights import Right
 from approvals.models import Request, RequestState, Verdict
-from examples.lives import voided
+from examples.lives import keeping, voided
 from examples.lives.agent import LIVES, RULED, Mood
 from runs import actions, agents
 from runs.agents import Constraint
@@ -300,6 +300,11 @@ def _undo(run: Run, people: People) -> None:
         actions.cancel_run(person=people.operator, run_id=run.pk, note=note, undo=True, submission=uuid4())
 
 
+def _planned_again(run: Run) -> bool:
+    """Whether the plan that it was carried out by is not its first."""
+    return run.plan_version > 1
+
+
 def _end_parts(run: Run, people: People) -> None:
     """The operator ends the runs that it started."""
     for part in Run.objects.filter(parent=run, cancel_requested=False).exclude(state__in=CLOSED):
@@ -371,6 +376,28 @@ LIFE: Final[dict[str, Life]] = {
     "compensation_failed": Life(
         goal="Something said that cannot be taken back", input={"proposes": "time", "mood": Mood.STICKS.value},
         begin=_start, waiting=_undo,
+    ),
+    "observation_same_value": Life(
+        goal="An offer that was read again and is as it was",
+        input={"proposes": "offer", "mood": Mood.KEEPS.value, "within": 4}, begin=_start, state="succeeded",
+    ),
+    "observation_other_value": Life(
+        goal="An offer that rose while the run rested",
+        input={"proposes": "offer", "mood": Mood.RISES.value, "within": 10}, begin=_fading, state="succeeded",
+        shows=_planned_again,
+    ),
+    "broken_assumption": Life(
+        goal="An offer that was taken to stand, and rose",
+        input={"proposes": "assumed", "mood": Mood.RISES.value, "within": 10}, begin=_fading, state="succeeded",
+        shows=_planned_again,
+    ),
+    "overdue_obligation": Life(
+        goal="A supplier who is waited for, and an auditor who is too", input={"proposes": "answer"}, begin=_start,
+        waiting=keeping.owe_briefly, state="waiting", shows=keeping.overdue,
+    ),
+    "obligation_attested": Life(
+        goal="An order that was withdrawn, and what was owed for it", input={"proposes": "time"}, begin=_start,
+        waiting=keeping.owe_and_cancel, over=keeping.keep, state="cancelled", shows=keeping.kept,
     ),
     "waiting_time": Life(
         goal="A payment that is due in a month", input={"proposes": "time"}, begin=_start, state="waiting"
@@ -444,7 +471,7 @@ def follow(runs: Mapping[str, Run], people: People) -> list[str]:
             life.waiting(run, people)
         if run.state == "needs_human" and life.stopped:
             life.stopped(run, people)
-        if run.state in CLOSED and life.over and not run.reasons:
+        if run.state in CLOSED and life.over and not run.reasons and not (life.shows and life.shows(run)):
             life.over(run, people)
         elif not _rests(run, life, reason):
             left.append(reason)

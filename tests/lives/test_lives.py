@@ -110,6 +110,37 @@ def _assert_ended_approvals_say_why(lives: dict[str, Run], client: Client) -> No
         assert (lives[name].pk in inbox) is (LIFE[name].state == "waiting_approval"), name
 
 
+#: What the page of a run says of what it took for true, read again or owed.
+KNOWN = {
+    "observation_same_value": (
+        "Read again and as it was: offer:observation_same_value.",
+        "the same, so the run went on",
+    ),
+    "observation_other_value": (
+        "What was read about offer:observation_other_value changed: total 50.00 → 62.50 (+12.50).",
+        "voided plan v1; the agent makes another.",
+    ),
+    "broken_assumption": (
+        "“The offer for order broken_assumption stands.”, does not hold any more: offer:broken_assumption changed.",
+        "total 50.00 → 62.50 (+12.50), version v1 → v2. Plan v1 ended with that.",
+    ),
+    "overdue_obligation": ("<strong>Overdue</strong>", "noted that B-1 is overdue"),
+    "obligation_attested": ("handed B-1 to Anton Weiss", "discharged by what Anton Weiss stated"),
+}
+
+
+def test_what_was_known_and_owed_is_told_on_each_page(lives: dict[str, Run]) -> None:
+    client = Client()
+    client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
+    for name, said in KNOWN.items():
+        page = client.get(f"/runs/{lives[name].pk}/").content.decode()
+        for sentence in said:
+            assert sentence in page, (name, sentence)
+    inbox = client.get("/inbox/?view=all").content.decode()
+    assert lives["overdue_obligation"].pk in inbox and "Overdue: Tell the auditor what was ordered" in inbox
+    assert lives["obligation_attested"].pk not in inbox
+
+
 def test_some_wait_one_was_undone_and_approvals_ended_unused(lives: dict[str, Run]) -> None:
     client = Client()
     client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
