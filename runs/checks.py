@@ -10,7 +10,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from runs.agents import Agent, registered
+from runs.agents import Agent, configured, registered
 from runs.tools import Tool, WritingTool
 
 LONGEST_NAME = 100
@@ -33,6 +33,17 @@ def artifact_storage(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) ->
         return []
     hint = "Add it to STORAGES, as console.settings does; web and workers must see the same one."
     return [Error("There is no storage called artifacts.", hint=hint, id="runs.E007")]
+
+
+@register()
+def configuration(app_configs: Sequence[AppConfig] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """The document of constraints for all agents can be asked at all."""
+    try:
+        configured(settings.HANDOFF_CONFIGURATION)
+    except ValueError as error:
+        hint = "Name an absolute path, or a url that begins with http:// or https:// and holds no password."
+        return [Error(f"HANDOFF_CONFIGURATION names no source: {error}.", hint=hint, id="runs.E012")]
+    return []
 
 
 def _agent(agent: Agent) -> Iterator[CheckMessage]:

@@ -12,7 +12,10 @@ from pathlib import Path
 
 # A socket's path may have 107 bytes, and PostgreSQL puts `.s.PGSQL.5432.lock` into the folder.
 LONGEST_SOCKET_FOLDER = 80
-DEMO_AGENTS = "examples.refunds.agent:REFUNDS,examples.lives.agent:LIVES,examples.lives.agent:RULED"
+DEMO_AGENTS = (
+    "examples.refunds.agent:REFUNDS,examples.lives.agent:LIVES,examples.lives.agent:RULED,"
+    "examples.lives.agent:SCOPED"
+)
 
 
 class NotOurFolder(Exception):

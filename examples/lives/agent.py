@@ -11,8 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from approvals.policy import ApprovalRule, Party, RulePolicy
@@ -23,9 +25,11 @@ from runs.agents import (
     Bounds,
     Children,
     ChildRun,
+    Configuration,
     Constraint,
     Decline,
     FromReceipt,
+    Infer,
     Late,
     Plan,
     Promise,
@@ -337,13 +341,23 @@ def _plan(view: View, mood: str, look: Read) -> Plan:
     return Plan(
         steps=(tell, pay) if told_first else (pay, tell),
         promises=(Promise(text=promised, after=pay.name, by=tell.name),),
+        infers=_inferred(view, look),
         claim=_("Everything is in order."),
         takes=tuple(asked.number for asked in view.proposed_constraints),
     )
 
 
-LIVES = Agent(
-    name="lives",
+def _inferred(view: View, look: Read) -> tuple[Infer, ...]:
+    """What it says that it read in the order, where its input has it read anything."""
+    if view.input["proposes"] != "limit":
+        return ()
+    predicate = "tool != 'pay' || money(arguments.amount) <= money('60.00')"
+    return (
+        Infer(text=_("The supplier’s contract allows 60.00 EUR at a time."), read=look, predicate=predicate),
+    )
+
+
+LIVES = Agent(    name="lives",
     version="1",
     takes_over=("0",),
     title="Rehearsal of stopped runs",
@@ -378,8 +392,23 @@ LIVES = Agent(
             text="Nothing here is real.", source_kind="configuration", source_ref="examples.lives.agent",
             source_version="1",
         ),
+        Constraint(
+            name="at most 500", text="A payment is at most 500.00 EUR.",
+            predicate="tool != 'pay' || money(arguments.amount) <= money('500.00')", source_kind="configuration",
+            source_ref="examples.lives.agent", source_version="1",
+        ),
     ),
 )  # fmt: skip
 
 #: The same under a name of its own: the policy that its tenant holds for it counts for no other run.
 RULED = replace(LIVES, name="ruled", title="Rehearsal of a new policy", takes_over=())
+
+#: The same, with limits that a file states which changes while its run is not looked at.
+SCOPE = Path(settings.HANDOFF_HOME.root) / "rehearsal-scope.json"
+SCOPED = replace(
+    LIVES,
+    name="scoped",
+    title="Rehearsal of a wider scope",
+    takes_over=(),
+    configuration=Configuration(path=str(SCOPE)),
+)

@@ -18,7 +18,7 @@ from accounts.fence import fence_exclusive
 from accounts.models import Membership, User
 from accounts.rights import Right
 from approvals.models import Request, RequestState, Verdict
-from examples.lives import keeping, voided
+from examples.lives import keeping, limited, voided
 from examples.lives.agent import LIVES, RULED, Mood
 from runs import actions, agents
 from runs.agents import Constraint
@@ -93,6 +93,26 @@ def _gone_version(agent: Agent, people: People, life: Life, reason: str) -> Run:
     return run
 
 
+def _start_scoped(agent: Agent, people: People, life: Life, reason: str) -> Run:
+    """With the agent whose limits a file states, which is about to change."""
+    scoped = limited.scoped(agent)
+    if not Run.objects.filter(agent=scoped).exists():
+        limited.state(limited.NARROW)
+    return _start(scoped, people, life, reason)
+
+
+def _scope_widens(run: Run, people: People) -> None:
+    """It is approved, and before a worker takes it the configuration allows more than it accepted."""
+    with transaction.atomic():
+        fence_exclusive(run.tenant_id)
+        _approve(run, people)
+        limited.state(limited.WIDE)
+
+
+def _confirm(run: Run, people: People) -> None:
+    limited.confirm(run, people.operator)
+
+
 def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
     """Begun under a constraint that its source does not state any more."""
     gone = Constraint(
@@ -105,7 +125,7 @@ def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> R
 
 def _other_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
     """Begun under a constraint that its source states in another version now."""
-    (stated,) = LIVES.constraints
+    stated, *_others = LIVES.constraints
     before = replace(stated, source_version="0")
     with _registered(replace(LIVES, constraints=(before,))):
         return _start(agent, people, life, reason)
@@ -341,6 +361,17 @@ LIFE: Final[dict[str, Life]] = {
     "authority_lost": Life(goal="A payment for somebody who left", begin=_left),
     "constraint_withdrawn": Life(goal="A payment under a constraint that is gone", begin=_gone_constraint),
     "constraint_amended": Life(goal="A payment under a constraint that changed", begin=_other_constraint),
+    "scope_widened": Life(
+        goal="A payment whose scope was widened while nobody looked", input=_CAREFUL, begin=_start_scoped,
+        waiting=_scope_widens, reason="constraint_amended",
+    ),
+    "constraint_broken": Life(
+        goal="A payment beyond what code allows", input={"amount": "900.00"}, begin=_start, reason="planner_refused"
+    ),
+    "constraint_inferred": Life(
+        goal="A payment under a limit that the agent read", input={"proposes": "limit", **_CAREFUL}, begin=_start,
+        waiting=_confirm, state="waiting_approval", shows=limited.confirmed,
+    ),
     "budget_exhausted": Life(goal="A payment beyond its budget", begin=_poor),
     "resource_changed": Life(
         goal="An order that never stands still", input={"mood": Mood.RESTLESS.value}, begin=_start

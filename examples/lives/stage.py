@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from accounts.models import Membership, User
 from accounts.permissions import ON_AGENT
 from accounts.rights import grant_right
-from examples.lives.agent import LIVES, RULED
+from examples.lives.agent import LIVES, RULED, SCOPED
 from examples.lives.lives import People
 from examples.refunds.demo.people import APPROVER, OPERATOR, PEOPLE
 from runs import agents
@@ -22,6 +22,7 @@ def stage(refunds: Agent, people: Mapping[str, User]) -> tuple[Agent, People]:
     """The agent, beside the demo's own, with the rights that the demo's people have there; and who acts."""
     agent = _agent(LIVES, refunds, people)
     _agent(RULED, refunds, people)
+    _agent(SCOPED, refunds, people)
     leaving, _ = User.objects.get_or_create(username=LEAVING, defaults={"display_name": "Lena Brandt"})
     Membership.objects.get_or_create(user=leaving, tenant_id=refunds.tenant_id)
     guest, _ = User.objects.get_or_create(username=GUEST, defaults={"display_name": "Gustav Moll"})

@@ -34,9 +34,11 @@ from examples.refunds import lending, progress
 from examples.refunds.agent import REFUNDS
 from examples.refunds.csvfile import COLUMNS, MAX_ROWS, CsvRefused
 from examples.refunds.starting import Started, start_from_csv
+from runs import configuration
 from runs.access import agents_for
 from runs.clock import database_now
 from runs.models import Agent
+from runs.sources import SourceUnknown
 
 Errors = list[dict[str, str]]
 
@@ -61,6 +63,8 @@ def start(request: HttpRequest) -> HttpResponse:
         return _page(request, {"errors": errors}, status=422)
     try:
         return _start(person_of(request), agent, file.read(), terms, submission)
+    except SourceUnknown as error:
+        return _page(request, {"errors": [{"field": "", "message": str(error)}]}, status=409)
     except CsvRefused as error:
         _keep(request, agent, error)
         return _page(request, _problems(error), status=422)
@@ -91,6 +95,7 @@ def _start(person: User, agent: Agent, data: bytes, terms: lending.Terms, submis
     done = HttpResponseRedirect(f"{reverse('start')}?done={submission}")
     if kept_result(submission, person, "start"):
         return done
+    configuration.ask_all(REFUNDS)  # outside the transaction of the starts
     try:
         with progress.watched(str(person.pk), submission) as told, transaction.atomic():
             started = start_from_csv(

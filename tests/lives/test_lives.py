@@ -27,7 +27,9 @@ from tests.fixtures.clock import Clock
 @pytest.fixture(scope="module")
 def lives(shared_db: object) -> Iterator[dict[str, Run]]:
     """Every life, moved by an engine until it stops. No test goes on with a run that another looks at after it."""
-    with override_settings(HANDOFF_AGENTS=["examples.lives.agent:LIVES", "examples.lives.agent:RULED"]):
+    with override_settings(
+        HANDOFF_AGENTS=[f"examples.lives.agent:{name}" for name in ("LIVES", "RULED", "SCOPED")]
+    ):
         agents.registered.cache_clear()
         yield _lived()
     agents.registered.cache_clear()
@@ -160,3 +162,19 @@ def test_some_wait_one_was_undone_and_approvals_ended_unused(lives: dict[str, Ru
     client.post(f"/runs/{lives['waiting_answer'].pk}/answer/", sent)
     engine.advance(lives["waiting_answer"].pk)
     assert load(lives["waiting_answer"].pk).state is State.SUCCEEDED
+
+
+def test_limits_that_were_broken_inferred_and_widened_are_shown(lives: dict[str, Run]) -> None:
+    client = Client()
+    client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
+    page = {
+        name: client.get(f"/runs/{lives[name].pk}/").content.decode()
+        for name in ("constraint_broken", "constraint_inferred", "scope_widened")
+    }
+    assert "since it breaks C-2 “at most 500”" in page["constraint_broken"]
+    assert load(lives["constraint_broken"].pk).plans == ()
+    assert "Inferred by the agent. Confirmed by" in page["constraint_inferred"]
+    assert "The supplier’s contract allows 60.00 EUR at a time." in page["constraint_inferred"]
+    for text in ("Only orders of this department.", "Orders of any department."):
+        assert text in page["scope_widened"]
+    assert not load(lives["scope_widened"].pk).effects

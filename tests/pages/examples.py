@@ -370,6 +370,28 @@ RUN_PAGE: Final[dict[str, Any]] = {
             "by": "refund policy 3",
             "at": ago(94),
             "enforced": "checked at approval and before each send",
+        },
+        {
+            "id": "C-2",
+            "name": "cap",
+            "text": HOSTILE,
+            "predicate": "tool != 'refund' || money(arguments.amount) <= money('10000.00')",
+            "kind": "inferred by the agent",
+            "by": f"lookup_order {OVERLONG} 7",
+            "at": ago(80),
+            "inferred": "Inferred by the agent. Not confirmed by a person.",
+            "read_in": "O-1",
+            "read_in_url": "/runs/run_7QK2/#observation-O-1",
+            "confirm_url": "/confirm",
+        },
+    ],
+    "stated_since": [
+        {
+            "name": "tone",
+            "text": OVERLONG,
+            "predicate": "cost != null",
+            "kind": "the orchestrator’s configuration",
+            "by": 'https://orchestrator.example/limits.json "a1b2"',
         }
     ],
     "obligations": [OWED, {**OWED, "id": "B-2", "overdue": False, "text": HOSTILE, "owner": "the run"}],
@@ -864,6 +886,38 @@ REVISE: Final[dict[str, Any]] = {
     "errors": [],
     "submission": "sub_9",
 }
+
+ADD_CONSTRAINT: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "number": "C-3",
+    "impact": ["Plan v5 loses its validity at once.", f"E-7 ({OVERLONG}) is settled first."],
+    "impact_digest": DIGEST,
+    "names": [{"name": "tool", "text": "the tool’s name"}, {"name": "total_cost", "text": OVERLONG}],
+    "limits": {"name": 100, "text": 4000, "reason": 4000},
+    "over": "",
+    "may_add": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_9",
+}
+
+CONFIRM_CONSTRAINT: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "constraint": {
+        "id": "C-2", "text": HOSTILE, "predicate": f"cost <= money('{OVERLONG}')", "kind": "inferred by the agent",
+        "by": "lookup_order 7",
+    },
+    "observation": {
+        "id": "O-1", "url": "/runs/run_7QK2/#observation-O-1", "resource": OVERLONG, "value": HOSTILE, "at": ago(90),
+    },
+    "over": "",
+    "may_confirm": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_9",
+}  # fmt: skip
 
 DECIDE: Final[dict[str, Any]] = {
     **SHELL,
@@ -1505,6 +1559,49 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "errors": [{"field": "choice", "message": "Choose what becomes of what was done."}],
         },
     ),
+    "add-constraint": ("runs/add_constraint.html", ADD_CONSTRAINT),
+    "add-constraint-wrong": (
+        "runs/add_constraint.html",
+        {
+            **ADD_CONSTRAINT,
+            "errors": [
+                {"field": "name", "message": "This cannot be empty."},
+                {"field": "predicate", "message": "This cannot be evaluated: It does not parse."},
+            ],
+            "values": {"text": HOSTILE, "predicate": OVERLONG, "reason": OVERLONG},
+            "title_prefix": "Error:",
+        },
+    ),
+    "add-constraint-conflict": (
+        "runs/add_constraint.html",
+        {**ADD_CONSTRAINT, "conflict": CONFLICT, "values": {"text": HOSTILE}},
+    ),
+    "add-constraint-over": (
+        "runs/add_constraint.html",
+        {**ADD_CONSTRAINT, "over": "This run is over.", "values": {"text": OVERLONG}},
+    ),
+    "add-constraint-not-you": (
+        "runs/add_constraint.html",
+        {**ADD_CONSTRAINT, "may_add": False, "why_not": "You may not."},
+    ),
+    "confirm-constraint": ("runs/confirm_constraint.html", CONFIRM_CONSTRAINT),
+    "confirm-constraint-wrong": (
+        "runs/confirm_constraint.html",
+        {
+            **CONFIRM_CONSTRAINT,
+            "errors": [{"field": "note", "message": "Use at most 4000 characters."}],
+            "values": {"note": OVERLONG},
+            "title_prefix": "Error:",
+        },
+    ),
+    "confirm-constraint-over": (
+        "runs/confirm_constraint.html",
+        {**CONFIRM_CONSTRAINT, "observation": None, "over": "Kim confirmed it.", "conflict": CONFLICT},
+    ),
+    "confirm-constraint-not-you": (
+        "runs/confirm_constraint.html",
+        {**CONFIRM_CONSTRAINT, "may_confirm": False, "why_not": "You may not."},
+    ),
     "revise-goal": ("runs/revise_goal.html", REVISE),
     "revise-goal-wrong": (
         "runs/revise_goal.html",
@@ -1610,6 +1707,7 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "assumptions": [],
             "observations": [],
             "constraints": [],
+            "assumptions": [],
             "obligations": [],
             "approvals": [],
             "who": [],

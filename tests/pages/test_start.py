@@ -173,6 +173,17 @@ def test_terms_that_cannot_be_lent_are_refused_and_stay_as_typed(
     assert (Run.objects.count(), Grant.objects.count()) == (0, 0)
 
 
+def test_nothing_is_started_while_nobody_can_say_what_limits_it(
+    refunds: Agent, house: House, sign_in: SignIn, settings: Settings
+) -> None:
+    settings.HANDOFF_CONFIGURATION = "/nowhere/limits.json"
+    answer = send(sign_in(house.operator), rows(2))
+    said = read(answer).part("errors").text
+    assert answer.status_code == 409
+    assert "/nowhere/limits.json, which could not be asked: The file cannot be read" in said
+    assert (Run.objects.count(), Grant.objects.count()) == (0, 0)
+
+
 def test_no_file_at_all(refunds: Agent, house: House, sign_in: SignIn) -> None:
     client = sign_in(house.operator)
     form = {**form_of(read(client.get("/refunds/start/"))).sends(), "agent": str(refunds.pk)}

@@ -110,3 +110,12 @@ def test_a_context_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = replace(PAYER, context_budget=0)
     monkeypatch.setattr(checks, "registered", lambda: {(agent.name, agent.version): agent})
     assert [fault.id for fault in checks.tools(None)] == ["runs.E008"]
+
+
+@pytest.mark.parametrize("source", ["limits.json", "ftp://a/limits", "https://me:secret@a/limits"])
+def test_a_configuration_that_names_no_source_is_named_at_the_start(settings: Settings, source: str) -> None:
+    settings.HANDOFF_CONFIGURATION = source
+    (fault,) = checks.configuration(None)
+    assert fault.id == "runs.E012" and "secret" not in fault.msg
+    settings.HANDOFF_CONFIGURATION = "https://a/limits"
+    assert checks.configuration(None) == []
