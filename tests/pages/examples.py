@@ -1707,7 +1707,6 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "assumptions": [],
             "observations": [],
             "constraints": [],
-            "assumptions": [],
             "obligations": [],
             "approvals": [],
             "who": [],
