@@ -59,6 +59,13 @@ def test_the_page_says_what_is_known(
     assert response.headers["X-Request-Id"][:6] in page
 
 
+def test_whoever_is_not_signed_in_is_shown_no_way_but_to_sign_in(client: Client) -> None:
+    """Also where too many sign-ins were refused, or another service knows nobody here: the same frame."""
+    page = client.get("/no/such/page").content.decode()
+    assert "<nav" not in page and 'class="bare"' in page
+    assert "Sign in</a>" in page and "Go to the inbox" not in page
+
+
 def test_a_page_is_in_one_language(db: None, client: Client) -> None:
     """Without a catalogue, Django's own sentences would be in Chinese and ours in English."""
     response = client.get("/login/", headers={"Accept-Language": "zh-hans"})
