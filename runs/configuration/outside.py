@@ -47,7 +47,7 @@ def fetch(configuration: Configuration, *, etag: str, timeout: timedelta) -> Ans
     except TimeoutError:
         facts = {"seconds": timeout.total_seconds()}
         raise NoAnswer(_("No whole answer came within %(seconds)g seconds.") % facts) from None
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         raise NoAnswer(_("No answer came (%(error)s).") % {"error": type(error).__name__}) from error
 
 
@@ -96,7 +96,7 @@ async def _asked(url: str, etag: str, timeout: timedelta) -> Answer:
 
 def _etag(response: httpx.Response) -> str:
     etag = plain(str(response.headers.get("ETag", "")))
-    return etag if len(etag) <= LONGEST_ETAG else ""
+    return etag if etag.isascii() and len(etag) <= LONGEST_ETAG else ""
 
 
 async def _body(response: httpx.Response) -> bytes:

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from approvals.models import Verdict
 from approvals.outcomes import StaleError
 from runs import actions, agents, configuration, tasks
-from runs.agents import Configuration
+from runs.agents import Configuration, Step
 from runs.configuration import kept, outside
 from runs.ledger import log
 from runs.machine import decide
@@ -224,25 +224,79 @@ def test_a_run_whose_source_stays_away_needs_a_person_and_goes_on_once_it_answer
     assert_replays(run)
 
 
+TELL = Step(name="tell:7", tool="tell", arguments={"order": "7", "amount": "1.00"})
+
+
+def after_the_first_payment(world: World, do: Callable[[], object]) -> None:
+    """While the first call is on its way, once every check of the run passed."""
+
+    def hook(when: str) -> None:
+        world.hook = None
+        do()
+
+    world.hook = hook
+
+
 def test_a_send_finds_that_another_document_was_heard_since_the_checks_passed(
     house: House, script: Script, world: World, source: Configured, named: Callable[..., None]
 ) -> None:
     named(url=source.url)
-    script.proposals = [plan(pay(), pay("pay:8", order="7", amount="60.00"))]
+    script.proposals = [plan(pay(), TELL)]
     run = house.start()
-    steps: list[str] = []
 
-    def widened(when: str) -> None:
-        steps.append(when)
-        if len(steps) == 2:  # after the first payment
-            source.state(WIDER)
-            configuration.ask_due()
+    def widen() -> None:
+        source.state(WIDER)
+        configuration.ask_due()
 
-    script.proposals = [plan(pay(), more=True), plan(pay("pay:b", order="7", amount="1.00"))]
-    world.hook = widened
+    after_the_first_payment(world, widen)
     state = advance(run)
+
     assert state.state is State.NEEDS_HUMAN and codes(state) == ["constraint_amended"]
-    assert world.times("pay:7") == 1
+    assert [x[0] for x in world.executed] == ["pay:7"]
+
+
+def test_a_send_rests_on_no_document_that_was_heard_too_long_ago(
+    house: House, script: Script, world: World, source: Configured, named: Callable[..., None]
+) -> None:
+    named(url=source.url)
+    script.proposals = [plan(pay(), TELL)]
+    run = house.start()
+
+    def vanish() -> None:
+        source.status = 500
+        age(source, timedelta(hours=2))
+
+    after_the_first_payment(world, vanish)
+    state = advance(run)
+
+    assert state.state is State.EXECUTING and state.retry_at is not None
+    assert [x[0] for x in world.executed] == ["pay:7"]
+
+
+def test_a_document_that_touches_no_accepted_limit_keeps_no_send(
+    house: House, script: Script, world: World, source: Configured, named: Callable[..., None]
+) -> None:
+    named(url=source.url)
+    script.proposals = [plan(pay(), TELL)]
+    run = house.start()
+
+    def state_more() -> None:
+        source.state(SCOPE, TONE)
+        configuration.ask_due()
+
+    after_the_first_payment(world, state_more)
+    assert advance(run).state is State.SUCCEEDED and len(world.executed) == 2
+
+
+def test_many_runs_ask_an_address_once_in_a_while(
+    house: House, script: Script, world: World, source: Configured, named: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(kept, "FRESH", timedelta(hours=1))
+    named(url=source.url)
+    for _ in range(2):
+        advance(house.start())
+    assert len(source.asked) == 1
 
 
 def test_nothing_is_started_before_the_source_was_heard_once(
