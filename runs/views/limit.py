@@ -11,6 +11,7 @@ from accounts.rights import Right
 from approvals.models import LEAST_REASON
 from runs import actions
 from runs.access import run_for
+from runs.limits import LONGEST_CONSTRAINT_NAME, LONGEST_TEXT
 from runs.machine import state as s
 from runs.pages import limiting
 from runs.views.again import conflicting, errors_of, typed_again
@@ -70,11 +71,14 @@ def _wrong(error: actions.ConstraintRefused) -> Errors:
         case "empty" | "short" if error.field == "reason":
             message = _("Enter a reason of at least %(least)d characters.") % {"least": LEAST_REASON}
         case "empty":
-            message = _("This cannot be empty.")
+            message = _("Enter a name.") if error.field == "name" else _("Enter the constraint.")
         case "long":
-            message = _("This is too long.")
+            most = LONGEST_CONSTRAINT_NAME if error.field == "name" else LONGEST_TEXT
+            message = _("Use at most %(limit)d characters.") % {"limit": most}
         case why:
-            message = _("This cannot be evaluated: %(why)s Write it anew, or leave it out.") % {"why": why}
+            message = _("The predicate cannot be evaluated: %(why)s Write it anew, or leave it out.") % {
+                "why": why
+            }
     return [{"field": error.field, "message": message}]
 
 

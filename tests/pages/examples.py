@@ -1565,8 +1565,8 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {
             **ADD_CONSTRAINT,
             "errors": [
-                {"field": "name", "message": "This cannot be empty."},
-                {"field": "predicate", "message": "This cannot be evaluated: It does not parse."},
+                {"field": "name", "message": "Enter a name."},
+                {"field": "predicate", "message": "The predicate cannot be evaluated: It does not parse."},
             ],
             "values": {"text": HOSTILE, "predicate": OVERLONG, "reason": OVERLONG},
             "title_prefix": "Error:",
