@@ -86,6 +86,14 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "rereduce": (gettext_lazy("Re-reduce a run"), "", "rereduce"),
     "attach": (gettext_lazy("Attach a file to a run"), e.ArtifactKept.__name__, "attach"),
     "signal": (gettext_lazy("Give a run an answer"), e.SignalReceived.__name__, "signal"),
+    "reread": (gettext_lazy("Have an observation read again"), e.ObservationReread.__name__, "reread"),
+    "owe": (gettext_lazy("Write down what a run owes"), e.ObligationOpened.__name__, "owe"),
+    "attest_obligation": (
+        gettext_lazy("State that what is owed is done"),
+        e.ObligationAttested.__name__,
+        "attest_obligation",
+    ),
+    "hand_on": (gettext_lazy("Hand on what is owed"), e.ObligationHandedOn.__name__, "hand_on"),
 }
 #: The filter's value for what is no action on a run.
 RIGHTS = "rights"

@@ -12,7 +12,8 @@ from accounts.sessions import sessions_of
 from approvals.models import OPEN_STATES, Decision, Verdict
 from console.people import places
 from runs.clock import database_now
-from runs.models import CLOSED, Run
+from runs.machine.state import State
+from runs.models import CLOSED, Obligation, Run
 from runs.pages import words
 
 #: As many are named; the number says how many there are.
@@ -109,8 +110,24 @@ def _resting(person: User, tenant: Tenant) -> Iterator[str]:
             "number": number,
             "runs": _some([subject.partition(":")[0] for subject in subjects], number),
         }
+    yield from _kept(person, tenant)
     if not runs.exists() and not approvals.exists():
         yield _("No open run acts on this person’s behalf, and no approval of theirs is in use.")
+
+
+def _kept(person: User, tenant: Tenant) -> Iterator[str]:
+    """What runs owe and this person keeps: it stays so until somebody hands it on."""
+    owed = Obligation.objects.filter(tenant=tenant, owner=str(person.pk), discharged_seq__isnull=True)
+    owed = owed.exclude(run__state=State.RESTARTED.value)
+    if number := owed.count():
+        text = ngettext(
+            "%(number)d thing that a run owes is kept by this person. It stays open and in the inbox, and can be "
+            "handed to somebody else: %(runs)s.",
+            "%(number)d things that runs owe are kept by this person. They stay open and in the inbox, and can be "
+            "handed to somebody else: %(runs)s.", number,
+        )  # fmt: skip
+        ids = owed.order_by("run_id").values_list("run_id", flat=True).distinct()[:NAMED]
+        yield text % {"number": number, "runs": _some(list(ids), number)}
 
 
 def _some(ids: list[str], number: int) -> str:

@@ -23,7 +23,7 @@ from runs.agents import registered
 from runs.binding import changed, never_read
 from runs.grants import still_lent
 from runs.machine import state as s
-from runs.machine.decide import cannot_revise
+from runs.machine.decide import cannot_revise, gone_on
 from runs.machine.events import CancelRequested, EffectAttested, SignalReceived
 from runs.machine.hidden import hides
 from runs.machine.safety import decisions_of
@@ -211,8 +211,13 @@ def _decides(*decisions: Decision) -> Callable[[s.RunState], str]:
 
 
 def _operate(state: s.RunState) -> str:
-    """Answers, files and questions are taken as long as a run is open."""
-    return "" if allows(state.state, SignalReceived) else _("This run is over.")
+    """Answers, files and questions are taken as long as a run is open; what it owes is handed on after that, too."""
+    return "" if allows(state.state, SignalReceived) or _owes(state) else _("This run is over.")
+
+
+def _owes(state: s.RunState) -> bool:
+    """Whether anything is owed that no successor keeps."""
+    return any(not gone_on(state, x) for x in state.open_obligations)
 
 
 def _reconcile(state: s.RunState) -> str:
@@ -221,9 +226,9 @@ def _reconcile(state: s.RunState) -> str:
 
 def _attest(state: s.RunState) -> str:
     unknown = any(effect.status is s.EffectStatus.UNKNOWN for effect in state.open_effects)
-    if state.contradicted or (unknown and allows(state.state, EffectAttested)):
+    if state.contradicted or (unknown and allows(state.state, EffectAttested)) or _owes(state):
         return ""
-    return _("No effect of this run is unknown.")
+    return _("No effect of this run is unknown, and it owes nothing.")
 
 
 _STATES: Final[dict[Right, Callable[[s.RunState], str]]] = {

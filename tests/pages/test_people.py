@@ -23,6 +23,7 @@ from accounts.second_factors import has_factor
 from approvals.models import Attempt
 from console.people import consequences
 from console.people.endings import _digest
+from runs import actions
 from runs.clock import database_now
 from tests.pages.conftest import SignIn
 from tests.pages.reading import read
@@ -146,6 +147,10 @@ def test_ending_a_membership_takes_groups_and_rights_from_the_commit_on(
 
 def test_the_consequences_are_shown_before(house: House, manager: User, sign_in: SignIn) -> None:
     run = house.approved()
+    actions.open_obligation(
+        person=house.operator, run_id=run.pk, text="tell the auditor", to="", owner=house.operator,
+        submission=uuid4(),
+    )  # fmt: skip
     client = sign_in(manager)
     page = read(client.get(end_url(house.approver))).part("consequences").text
     assert (
@@ -153,6 +158,7 @@ def test_the_consequences_are_shown_before(house: House, manager: User, sign_in:
     )
     page = read(client.get(end_url(house.operator))).part("consequences").text
     assert "1 open run acts on this person’s behalf. Nothing more is sent for it" in page and run.pk in page
+    assert "1 thing that a run owes is kept by this person. It stays open and in the inbox" in page
     page = read(client.get(end_url(house.operator, "account"))).part("consequences").text
     assert "Acme: 1 open run acts" in page and "Memberships, groups and rights stay" in page
 
