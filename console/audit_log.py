@@ -76,6 +76,16 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
     "goal": (gettext_lazy("Revise the goal"), e.GoalRevised.__name__, "revise goal"),
+    "revoke": (
+        gettext_lazy("Revoke a constraint for a run"),
+        e.ConstraintWithdrawn.__name__,
+        "revoke_constraint",
+    ),
+    "accept": (
+        gettext_lazy("Accept an amended constraint"),
+        e.AmendmentAccepted.__name__,
+        "accept amendment",
+    ),
     "lend": (gettext_lazy("Lend to a run anew"), e.AuthorityLent.__name__, "lend"),
     "end_grant": (gettext_lazy("End a grant"), "", "end_grant"),
     "check": (gettext_lazy("Have the checks made"), e.ChecksMade.__name__, "check"),

@@ -24,10 +24,10 @@ def changed(state: s.RunState, request: Request, agent: Agent | None) -> tuple[C
     now = digest("plan", state.plan.document)
     conditions = _conditions(state, state.plan, known, now, agent)
     found = binding_changes(request=request, digest=now, conditions=conditions)
-    return (*found, *_constrained(state, agent), *_moved(request, known), *_observed(state, state.plan))
+    return (*found, *at_source(state, agent), *_moved(request, known), *_observed(state, state.plan))
 
 
-def _constrained(state: s.RunState, agent: Agent | None) -> tuple[Change, ...]:
+def at_source(state: s.RunState, agent: Agent | None) -> tuple[Change, ...]:
     """Constraints that their source states otherwise by now, or not at all, whether or not the run was told yet. A plan
     that undoes rests on none.
     """

@@ -9,6 +9,7 @@ from runs.views import (
     answer,
     attest,
     check,
+    constraints,
     events,
     files,
     find,
@@ -57,6 +58,12 @@ urlpatterns = [
         "runs/<run:run_id>/constraints/<int:constraint>/confirm/",
         limit.confirm,
         name="run-constraint-confirm",
+    ),
+    path(
+        "runs/<run:run_id>/constraints/<int:constraint>/revoke/", constraints.revoke, name="constraint-revoke"
+    ),
+    path(
+        "runs/<run:run_id>/constraints/<int:constraint>/accept/", constraints.accept, name="constraint-accept"
     ),
     path("runs/<run:run_id>/stop/", steer.stop, name="run-stop"),
     path("runs/<run:run_id>/decide/", steer.decide, name="run-decide"),

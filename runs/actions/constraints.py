@@ -139,18 +139,27 @@ def amend_constraint(
 
 
 def withdraw_constraint(
-    *, person: User, latest: Statement, reason: str, seen: str, submission: UUID
+    *, person: User, latest: Statement, reason: str, seen: str, submission: UUID, about: Run | None = None
 ) -> Stated:
     """End a constraint for ever, everywhere; `latest` and `seen` as for `amend_constraint`. One may be added anew.
+    `about`: the run on whose page it was decided, which tells it there.
 
     No open run that accepted it continues: what is open is reconciled, then it is restarted or cancelled.
     """
     refuse_reason(reason)
-    return _follow(person, latest, WITHDRAW, submission, seen, plain(reason), withdrawn=True)
+    return _follow(person, latest, WITHDRAW, submission, seen, plain(reason), about=about, withdrawn=True)
 
 
 def _follow(
-    person: User, latest: Statement, action: str, submission: UUID, seen: str, reason: str, **says: object
+    person: User,
+    latest: Statement,
+    action: str,
+    submission: UUID,
+    seen: str,
+    reason: str,
+    *,
+    about: Run | None = None,
+    **says: object,
 ) -> Stated:
     """The one row of another version, under the tenant's fence, where all is as the person was shown."""
 
@@ -169,18 +178,23 @@ def _follow(
     with transaction.atomic():
         fence_exclusive(latest.tenant_id)
         may(person, Right.REVOKE_CONSTRAINTS, place_of(latest))
-        return _once(person, latest.tenant_id, action, submission, follow)
+        return _once(person, latest.tenant_id, action, submission, follow, about)
 
 
 def _once(
-    person: User, tenant_id: UUID, action: str, submission: UUID, act: Callable[[datetime], Statement]
+    person: User,
+    tenant_id: UUID,
+    action: str,
+    submission: UUID,
+    act: Callable[[datetime], Statement],
+    about: Run | None = None,
 ) -> Stated:
     if first := first_use(submission, person, action):
         return Stated(ref=first.result["ref"], version=first.result["version"], repeated=True)
     now = database_now()
     made = act(now)
     Submission.objects.create(
-        id=submission, tenant_id=tenant_id, person=person, action=action, run=made.run, at=now,
+        id=submission, tenant_id=tenant_id, person=person, action=action, run=about or made.run, at=now,
         result={"ref": made.ref, "version": made.version},
     )  # fmt: skip
     return Stated(ref=made.ref, version=made.version)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from approvals.policy import CheckKind, FailedCheck, Quorum
 from approvals.quorums import Met, met
-from runs import planning, predicates
+from runs import binding, planning, predicates
 from runs.agents import Agent
 from runs.grants import still_lent
 from runs.machine import state as s
@@ -30,6 +30,7 @@ def checks(
     """The `checks` of parts/checks.html."""
     return [
         *_binding(state, plan, request),
+        *_sources(state, agent),
         *_constraints(state, plan, *reader.judged(state, plan), reader),
         *_policy(state, plan, agent),
         *_asked(*reader.judged(state, plan), agent, reader),
@@ -70,8 +71,19 @@ def _binding(state: s.RunState, plan: s.PlanVersion, request: s.Request | None) 
     )
     yield _row(
         _("The constraints are those the plan was made under"),
-        document.constraints_digest == constraints_digest(state),
+        document.undo or document.constraints_digest == constraints_digest(state),
         hard=_("the constraints changed since; another plan is needed."),
+    )
+
+
+def _sources(state: s.RunState, agent: Agent | None) -> Iterator[Row]:
+    """What the sources say now, whether or not the run was told."""
+    changed = binding.at_source(state, agent)
+    yield _row(
+        _("Each constraint stands at its source"),
+        not changed,
+        detail="; ".join(words.bound_change(c) for c in changed),
+        hard=_("a constraint was withdrawn or amended at its source since."),
     )
 
 

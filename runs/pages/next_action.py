@@ -86,6 +86,12 @@ def answer_address(run: str) -> str:
     return reverse("run-answer", args=[run])
 
 
+def accept_address(state: s.RunState) -> str:
+    """Where the first of the amendments that wait is accepted for the run."""
+    first = next(c.number for c in state.constraints if c.amended and not c.withdrawn)
+    return reverse("constraint-accept", args=[state.identity.run, first])
+
+
 def not_safe(action: SafeAction) -> list[str]:
     """What must not be done now, each with why. Asking for the end is safe, since it waits: `ending` says so."""
     facts = {"effect": f"E-{action.effect}", "plan": action.plan}

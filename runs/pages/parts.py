@@ -7,16 +7,18 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from runs.machine import state as s
-from runs.pages import words
+from runs.pages import constraint_lines, words
+from runs.pages.who import Holders
 
 Row = dict[str, Any]
 
 
-def constraints(state: s.RunState) -> list[Row]:
+def constraints(state: s.RunState, person: User, holders: Holders) -> list[Row]:
     """The `constraints` of parts/constraints.html."""
     events = reverse("run-events", args=[state.identity.run])
-    withdrawn = {r.subject: r.evidence for r in state.reasons if r.code == "constraint_withdrawn"}
+    now = constraint_lines.at_source(state)
     return [
         {
             "id": f"C-{c.number}",
@@ -28,8 +30,8 @@ def constraints(state: s.RunState) -> list[Row]:
             "by": f"{c.term.source_ref} {c.term.source_version}",
             "at": c.at,
             "enforced": _("checked at its source before the run goes on and before each send"),
-            "state_note": withdrawn.get(f"C-{c.number}", ""),
             "event_url": f"{events}?from={c.seq}#event-{c.seq}",
+            **constraint_lines.doing(state, c, now, holders, person),
         }
         for c in state.constraints
     ]

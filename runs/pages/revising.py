@@ -78,12 +78,12 @@ def _ends(state: s.RunState, impact: decide.GoalImpact) -> Iterator[str]:
             % facts
         )
     if state.request and impact.request:
-        yield _voided(state.request)
+        yield voided(state.request)
     if impact.plan is not None and impact.at_once and state.state is s.State.WAITING:
         yield _("What the run waits for now is not waited for any more.")
 
 
-def _voided(request: s.Request) -> str:
+def voided(request: s.Request) -> str:
     given = [d.name for d in request.decisions if d.verdict == "approve"]
     facts = {"plan": request.version, "names": words.joined(given)}
     if request.status is s.RequestStatus.VALID:

@@ -158,7 +158,7 @@ def context(
         "observations": observed.rows(state, log, reader.now),
         **observed.reading_again(state, reader.mine),
         "assumptions": assumed.rows(state, log, reader.now),
-        "constraints": parts.constraints(state),
+        "constraints": parts.constraints(state, reader.person, reader.holders),
         "stated_since": stated_since.rows(run, state),
         "obligations": owed.rows(state, times, reader.now, reader.mine),
         **owed.adding(state, reader.mine),

@@ -30,6 +30,7 @@ Holders = Mapping[Right, Sequence[User]]
 ACTING = (
     Right.RECONCILE_EFFECTS, Right.ATTEST_EFFECTS, Right.APPROVE_PLANS, Right.OPERATE_RUNS, Right.CANCEL_RUNS,
     Right.REVISE_GOALS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.START_RUNS,
+    Right.REVOKE_CONSTRAINTS,
 )  # fmt: skip
 
 
@@ -94,13 +95,23 @@ def _decisions(
         yield _line(_("Make the rows anew from the log"), url, Right.REREDUCE_RUNS, person, holders)
     seen = {Decision.CANCEL}
     for decision in decisions:
-        alone = decision in (Decision.LEND, Decision.RESTART)
+        alone = decision in _ALONE
         if decision in seen:
             continue
-        seen |= {decision} if alone else {d for d in decisions if d not in (Decision.LEND, Decision.RESTART)}
+        seen |= {decision} if alone else {d for d in decisions if d not in _ALONE}
         name = str(words.DECISIONS[decision.value][0]) if alone else _("Decide how it goes on")
-        url = reverse("run-lend" if decision is Decision.LEND else "run-decide", args=[run])
-        yield _line(name, url, Right(right_to(decision)), person, holders)
+        yield _line(name, _taken_at(state, decision), Right(right_to(decision)), person, holders)
+
+
+#: Decisions of which each has a line of its own.
+_ALONE = (Decision.LEND, Decision.ACCEPT, Decision.RESTART)
+
+
+def _taken_at(state: s.RunState, decision: Decision) -> str:
+    run = state.identity.run
+    if decision is Decision.ACCEPT:
+        return next_action.accept_address(state)
+    return reverse("run-lend" if decision is Decision.LEND else "run-decide", args=[run])
 
 
 def _keeping(

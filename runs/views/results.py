@@ -151,6 +151,18 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
             "Nothing more is sent for the goal before. The agent makes another plan, which is reviewed like any other."
         ),
     ),
+    "revoke here": lambda: (
+        _("The constraint was revoked for this run."),
+        _("The run does not go on. It can be restarted without the constraint, or cancelled."),
+    ),
+    "revoke_constraint": lambda: (
+        _("The constraint was revoked everywhere it applies."),
+        _("From now on no run that accepted it sends anything. Their pages say so one after the other."),
+    ),
+    "accept amendment": lambda: (
+        _("The new text was accepted for this run."),
+        _("The agent makes another plan under it, which is reviewed like any other."),
+    ),
     "replan": lambda: (
         _("Your decision was recorded: the agent makes another plan."),
         _("Nothing is sent before that plan is approved."),

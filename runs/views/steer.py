@@ -17,7 +17,7 @@ from approvals.models import LEAST_REASON
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
-from runs.pages import deciding, moving, relending, stopping
+from runs.pages import accepting, deciding, moving, relending, stopping
 from runs.views.again import conflicting, errors_of, typed_again
 from runs.views.frame import (
     Context,
@@ -257,6 +257,7 @@ def _movable(page: Opened) -> Context:
     return {
         "move": moving.link(page.run, page.state),
         "lend": relending.link(page.run, page.state),
+        "accept": accepting.link(page.state),
     }
 
 

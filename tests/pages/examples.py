@@ -370,6 +370,9 @@ RUN_PAGE: Final[dict[str, Any]] = {
             "by": "refund policy 3",
             "at": ago(94),
             "enforced": "checked at approval and before each send",
+            "state_note": f"Its source says now, in version 4: “{HOSTILE}”",
+            "revoke_url": f"/runs/{RUN}/constraints/1/revoke/",
+            "accept_url": f"/runs/{RUN}/constraints/1/accept/",
         },
         {
             "id": "C-2",
@@ -917,6 +920,65 @@ CONFIRM_CONSTRAINT: Final[dict[str, Any]] = {
     "values": {},
     "errors": [],
     "submission": "sub_9",
+
+RESTS: Final[dict[str, Any]] = {
+    "text": "6 runs, 5 plans, 2 requests for approval and 1 approval lose their validity.",
+    "rows": [
+        {
+            "id": "run_7QK2XHB0M9", "state": "waiting_approval", "what": "plan v5 and the request to approve it",
+            "name": "C-3", "title": HOSTILE, "url": "/runs/run_7QK2XHB0M9/",
+        },
+        {
+            "id": "run_7QK2XHB0MA", "state": "planning", "what": "no plan in force", "name": "C-2", "title": "",
+            "url": "",
+        },
+    ],
+    "paging": {"page": 2, "pages": 3, "previous_url": "?page=1", "next_url": "?page=3"},
+}  # fmt: skip
+
+REVOKE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "constraint": {
+        "id": "C-3", "name": "finance first", "text": HOSTILE, "predicate": f"tool != '{OVERLONG}'",
+        "kind": "policy", "source": "held/7QK2XHB0M9 2", "at": NOW, "event_url": "/e",
+    },
+    "over": "",
+    "possible": ["In a restarted run: message in mail (cannot be undone)."],
+    "phrase": "C-3",
+    "ends": ["Plan v5 loses its validity.", f"E-7 ({OVERLONG}) is reconciled first."],
+    "stays": ["2 effects that stand.", "The other constraints: C-1, C-2."],
+    "next": "from “Review plan v5” to “Decide how the run goes on”",
+    "elsewhere": RESTS,
+    "may_everywhere": True,
+    "why_not_everywhere": "",
+    "here_digest": DIGEST,
+    "impact_digest": "d41d8cd98f00b204e9800998ecf8427e",
+    "may_revoke": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_31",
+}  # fmt: skip
+
+ACCEPT: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "id": "C-3",
+    "name": "finance first",
+    "over": "",
+    "diff": GOAL_DIFF,
+    "old": {
+        "predicate": "cost < 5.0", "text": HOSTILE, "version": "1", "kind": "policy", "source": "held/7QK2XHB0M9",
+        "at": NOW,
+    },
+    "new": {"predicate": "", "text": OVERLONG, "version": "2"},
+    "changed_by": "Kim",
+    "why": HOSTILE,
+    "term": DIGEST,
+    "may_accept": True,
+    "values": {},
+    "errors": [],
+    "submission": "sub_32",
 }  # fmt: skip
 
 DECIDE: Final[dict[str, Any]] = {
@@ -1602,6 +1664,24 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         "runs/confirm_constraint.html",
         {**CONFIRM_CONSTRAINT, "may_confirm": False, "why_not": "You may not."},
     ),
+
+    "revoke": ("runs/revoke.html", REVOKE),
+    "revoke-wrong": (
+        "runs/revoke.html",
+        {
+            **REVOKE,
+            "errors": [{"field": "scope", "message": "Choose where the constraint ends."}],
+            "values": {"scope": "here", "reason": OVERLONG, "phrase": "C-4"},
+            "may_everywhere": False,
+            "why_not_everywhere": "its source is not held in this console: change it there.",
+            "title_prefix": "Error:",
+        },
+    ),
+    "revoke-conflict": ("runs/revoke.html", {**REVOKE, "conflict": CONFLICT, "elsewhere": None}),
+    "revoke-over": ("runs/revoke.html", {**REVOKE, "over": "It was withdrawn already, at event 12."}),
+    "revoke-not-you": ("runs/revoke.html", {**REVOKE, "may_revoke": False, "why_not": "You may not."}),
+    "accept": ("runs/accept.html", ACCEPT),
+    "accept-over": ("runs/accept.html", {**ACCEPT, "over": "Nothing waits to be accepted."}),
     "revise-goal": ("runs/revise_goal.html", REVISE),
     "revise-goal-wrong": (
         "runs/revise_goal.html",

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from runs.machine import events as e
+from runs.machine import safety
 from runs.machine import state as s
-from runs.machine.constraining import AMENDED, CONSTRAINTS, reason, shown
+from runs.machine.constraining import CONSTRAINTS, reason, shown
 from runs.machine.constraints import Became, SourceNow, term_digest
 from runs.machine.decide.common import Events
-from runs.machine.transitions import Refused, allows
+from runs.machine.transitions import Decision, Refused, allows
 
 
 class AmendmentMoved(Exception):
@@ -106,8 +107,8 @@ def amendment_accepted(state: s.RunState, number: int, *, seen: str, reason: str
     known = next((c for c in state.constraints if c.number == number), None)
     if known is None:
         raise LookupError(number)
-    waits = any(r.code == AMENDED for r in state.reasons) and known.amended
-    if not waits or known.withdrawn or known.amended is None:
+    allowed = state.state is s.State.NEEDS_HUMAN and Decision.ACCEPT in safety.decisions_of(state)
+    if not allowed or known.amended is None:
         raise Refused(state.state, "AmendmentAccepted")
     term = known.amended.term
     if term_digest(term) != seen:
