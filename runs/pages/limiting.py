@@ -96,7 +96,8 @@ def _voided(request: s.Request) -> str:
 def confirming(run: Run, state: s.RunState, constraint: s.Constraint, reader: Reader) -> Context:
     """All of runs/confirm_constraint.html but what a sent form adds."""
     seen = next((o for o in state.observations.values() if o.number == constraint.observed), None)
-    row = next(x for x in parts.constraints(state) if x["id"] == f"C-{constraint.number}")
+    rows = parts.constraints(state, reader.person, reader.holders)
+    row = next(x for x in rows if x["id"] == f"C-{constraint.number}")
     return {
         "run": heading(run, state),
         "constraint": row,

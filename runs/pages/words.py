@@ -270,7 +270,6 @@ SOURCES: Final[dict[str, Words]] = {
     "tenant": pgettext_lazy("source of a constraint", "the organisation’s settings"),
     "person": pgettext_lazy("source of a constraint", "written by a person"),
     "document": pgettext_lazy("source of a constraint", "derived from a document"),
-    "tenant": pgettext_lazy("source of a constraint", "for all agents of the organisation"),
 }
 
 
