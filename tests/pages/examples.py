@@ -909,17 +909,25 @@ CONFIRM_CONSTRAINT: Final[dict[str, Any]] = {
     **SHELL,
     "run": RUN_FACTS,
     "constraint": {
-        "id": "C-2", "text": HOSTILE, "predicate": f"cost <= money('{OVERLONG}')", "kind": "inferred by the agent",
+        "id": "C-2",
+        "text": HOSTILE,
+        "predicate": f"cost <= money('{OVERLONG}')",
+        "kind": "inferred by the agent",
         "by": "lookup_order 7",
     },
     "observation": {
-        "id": "O-1", "url": "/runs/run_7QK2/#observation-O-1", "resource": OVERLONG, "value": HOSTILE, "at": ago(90),
+        "id": "O-1",
+        "url": "/runs/run_7QK2/#observation-O-1",
+        "resource": OVERLONG,
+        "value": HOSTILE,
+        "at": ago(90),
     },
     "over": "",
     "may_confirm": True,
     "values": {},
     "errors": [],
     "submission": "sub_9",
+}
 
 RESTS: Final[dict[str, Any]] = {
     "text": "6 runs, 5 plans, 2 requests for approval and 1 approval lose their validity.",
@@ -1664,7 +1672,6 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         "runs/confirm_constraint.html",
         {**CONFIRM_CONSTRAINT, "may_confirm": False, "why_not": "You may not."},
     ),
-
     "revoke": ("runs/revoke.html", REVOKE),
     "revoke-wrong": (
         "runs/revoke.html",
