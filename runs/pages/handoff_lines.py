@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -44,7 +44,7 @@ def _constraints(state: s.RunState, line: Line, action: Shown) -> Shown:
     if line.code == "none":
         return {"text": _("None. The agent is limited only by its permissions.")}
     kinds = [
-        _("%(number)d from %(source)s") % {"number": n, "source": words.SOURCES.get(kind, kind)}
+        _("%(source)s: %(number)d") % {"number": n, "source": words.SOURCES.get(kind, kind)}
         for kind, n in line.numbers.items()
         if kind != "count"
     ]
@@ -53,7 +53,17 @@ def _constraints(state: s.RunState, line: Line, action: Shown) -> Shown:
         gone = words.joined(list(line.subjects))
         text = _("%(active)s Withdrawn or changed at the source: %(gone)s.") % {"active": text, "gone": gone}
     details = [f"C-{c.number}: {c.term.text}" for c in state.constraints]
-    return {"text": text, "details": [words.joined(kinds), *details]}
+    return {"text": text, "details": [words.joined(kinds), *_for_people(state), *details]}
+
+
+def _for_people(state: s.RunState) -> Iterator[str]:
+    """Which constraints in force code does not check, and which no person stands for."""
+    held = [c for c in state.constraints if not c.withdrawn]
+    if unchecked := [f"C-{c.number}" for c in held if not c.term.predicate]:
+        yield _("Not checked by code: %(constraints)s.") % {"constraints": words.joined(unchecked)}
+    if unsure := [f"C-{c.number}" for c in held if c.unconfirmed]:
+        text = _("Inferred by the agent and not confirmed by a person: %(constraints)s.")
+        yield text % {"constraints": words.joined(unsure)}
 
 
 def _obligations(state: s.RunState, line: Line, action: Shown) -> Shown:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from runs.agents import Agent
 from runs.machine import state as s
@@ -41,9 +41,9 @@ def latest(*, tenant_id: UUID) -> QuerySet[Statement]:
 
 def terms(agent: Agent, *, tenant_id: UUID) -> tuple[Term, ...]:
     """What stands for all agents of the tenant, and for this one. What is for a single run, that run alone accepts."""
-    stands = [row for row in latest(tenant_id=tenant_id) if not row.withdrawn and row.run_id is None]
-    mine = [row for row in stands if row.agent is None or row.agent.name == agent.name]
-    return tuple(term_of(row) for row in sorted(mine, key=lambda row: row.pk))
+    # For whom a constraint is, its versions have in common: the many of single runs are not looked at.
+    rows = latest(tenant_id=tenant_id).filter(Q(agent=None) | Q(agent__name=agent.name), run=None)
+    return tuple(term_of(row) for row in sorted(rows, key=lambda row: row.pk) if not row.withdrawn)
 
 
 def standing(

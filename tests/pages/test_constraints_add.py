@@ -137,6 +137,8 @@ def test_an_inferred_one_says_so_everywhere_until_a_person_confirms_it(
     page = read(client.get(run))
     assert unsure in page.part("constraints").text and "Read in O-1" in page.part("constraints").text
     assert "Confirm C-1" in page.part("who-may-act").text
+    told = "Inferred by the agent and not confirmed by a person: C-1."
+    assert told in page.part("handoff").text and "Not checked by code: C-1." in page.part("handoff").text
     assert "inferred by the agent, not confirmed by a person" in read(client.get(f"{run}plan/1/review/")).text
     assert unsure in _markdown(client, run)
     form = read(client.get(f"{run}constraints/1/confirm/"))
