@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Right, tenants_with
+from accounts.zones import in_utc
 from console import audit_export
 from console.audit_log import ACTIONS, PAGE, PEOPLE, RIGHTS, Filters, Row, page_of, sources
 from runs.ledger import chain_problem
@@ -22,6 +23,7 @@ from runs.views.frame import Context, console_page, person_of, shell, show
 
 
 @console_page
+@in_utc
 @guarded(On.PERSON)
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:

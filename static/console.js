@@ -10,7 +10,10 @@
   // ---- the server's clock, kept by the poll's Date header ------------------------------------------
   let offset = Date.parse(body.dataset.now) - Date.now();
   const now = () => Date.now() + offset;
-  const clock = (ms) => new Date(ms).toISOString().slice(11, 19) + "\u00a0UTC";
+  const local = new Intl.DateTimeFormat("en-GB", {
+    timeZone: body.dataset.zone || "UTC", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  });
+  const clock = (ms) => local.format(new Date(ms)) + "\u00a0" + (body.dataset.zoneName || "UTC");
   const fill = (text, values) => text.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
   const unit = (name, values) => fill(body.getAttribute("data-unit-" + name), values).replaceAll(" ", "\u00a0");
 

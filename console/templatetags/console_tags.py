@@ -3,14 +3,14 @@
 `{% status_tag state %}`, `{% status_tag state kind="effect" %}`   icon and words; kinds: run, effect,
     approval, check, mark, actor (tables in labels.py)
 `{% id_chip value %}`, `{% digest value %}`, `{% digest value full=True %}`   monospace with a copy button
-`{% when moment %}`   absolute UTC and age; `relative=False`, `ms=True`, `clock=True` (time of day)
+`{% when moment %}`   absolute, with its zone, and age; `relative=False`, `ms=True`, `clock=True` (time of day)
 `{% countdown moment %}`   remaining time in text, kept current by the script
 `{% untrusted text %}`   text from an agent, tool, file or person: escaped, hidden characters shown, isolated
 `{% word_diff parts %}`   what changed in a text, each part with a sign and a word
 `{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
 `{% longest_text as limit %}`   how many characters a reason or a note may have
 `{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
-`{% icon "arrow" %}`, `{% env_label %}`, `{% theme %}`, `{% units %}`   used by the shell
+`{% icon "arrow" %}`, `{% env_label %}`, `{% theme %}`, `{% units %}`, `{% zone as here %}`   used by the shell
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
+from accounts.zones import name_at
 from runs.limits import LONGEST_TEXT
 from runs.pages.word_diff import Change, Part
 
@@ -197,7 +198,7 @@ def when(
     ms: bool = False,
     clock: bool = False,
 ) -> SafeString:
-    """A time: absolute in UTC and, unless `relative` is false or only the clock is asked for, its age."""
+    """A time: absolute in the reader's zone and, unless `relative` is false or only the clock is asked for, its age."""
     if moment is None:
         return _EMPTY
     text = durations.absolute(moment, milliseconds=ms, clock=clock)
@@ -325,6 +326,13 @@ def theme(context: Context) -> str:
     request = context.get("request")
     chosen = request.COOKIES.get("theme", "") if request is not None else ""
     return chosen if chosen in ("light", "dark") else ""
+
+
+@register.simple_tag(takes_context=True)
+def zone(context: Context) -> dict[str, str]:
+    """The zone in which the page's times are written, for the script and for captions: its id, and its name now."""
+    local = _now(context).astimezone(timezone.get_current_timezone())
+    return {"id": str(timezone.get_current_timezone()), "name": name_at(local)}
 
 
 @register.simple_tag

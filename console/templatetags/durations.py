@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from accounts.zones import written
 
 UNITS: Final = {
     "seconds": gettext_lazy("%(s)s s"),
@@ -44,10 +46,8 @@ def relative(moment: datetime, *, now: datetime) -> str:
 
 
 def absolute(moment: datetime, *, milliseconds: bool = False, clock: bool = False) -> str:
-    """The UTC time with its zone: full, with milliseconds, or the time of day alone. Naive times raise ValueError."""
+    """The time with its zone: full, with milliseconds, or the time of day alone. Naive times raise ValueError."""
     if moment.tzinfo is None:
         raise ValueError(_("A time without a zone cannot be shown."))
-    utc = moment.astimezone(UTC)
-    text = utc.strftime("%H:%M:%S" if clock else "%Y-%m-%d %H:%M:%S")
-    fraction = f".{utc.microsecond // 1000:03d}" if milliseconds else ""
-    return f"{text}{fraction} UTC".replace(" ", _NBSP)
+    fraction = f".{moment.microsecond // 1000:03d}" if milliseconds else ""
+    return written(moment, "%H:%M:%S" if clock else "%Y-%m-%d %H:%M:%S", fraction=fraction)

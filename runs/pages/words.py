@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from django.utils.functional import Promise
@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from accounts.rights import Right
+from accounts.zones import written
 from approvals.binding import Change
 from runs.machine.events import Broken, Cause, Check, Lent, Reason
 from runs.machine.revalidate import REENTRY, STATED
@@ -275,12 +276,12 @@ SOURCES: Final[dict[str, Words]] = {
 
 def clock(moment: datetime) -> str:
     """The time of day with its zone, for use inside a sentence."""
-    return moment.astimezone(UTC).strftime("%H:%M:%S UTC").replace(" ", NBSP)
+    return written(moment, "%H:%M:%S")
 
 
 def moment(at: datetime) -> str:
     """A time with its date and zone, for use inside a sentence."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC").replace(" ", NBSP)
+    return written(at, "%Y-%m-%d %H:%M:%S")
 
 
 def file_size(size: int) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
+from accounts.zones import in_utc
 from runs import seeing
 from runs.access import run_for
 from runs.ledger import chain_problem
@@ -26,6 +27,7 @@ PAGE = 50
 
 
 @console_page
+@in_utc
 @guarded(On.RUN)
 @require_safe
 def events(request: HttpRequest, run_id: str) -> HttpResponse:

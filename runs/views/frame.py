@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.organisations import manages
 from accounts.second_factors import lacks_factor
+from accounts.zones import zone_of
 from runs.access import RunNotFound
 from runs.clock import database_now
 from runs.ledger import LogUnreadable
@@ -40,7 +41,7 @@ def console_page[**P](
     def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if _lacks_factor(request):
             return HttpResponseRedirect(reverse(SET_UP_FACTOR))
-        with sweeping() as swept:
+        with zone_of(person_of(request)), sweeping() as swept:
             try:
                 response = view(request, *args, **kwargs)
             except RunNotFound as error:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
+from accounts.zones import in_utc
 from runs.machine import handoff_document
 from runs.machine.handoff_document import Handoff
 from runs.pages import handoff_words, next_action, print_view, run_page
@@ -31,6 +32,7 @@ def _address(request: HttpRequest, run_id: str) -> str:
 
 
 @console_page
+@in_utc
 @guarded(On.RUN)
 @require_safe
 def handoff(request: HttpRequest, run_id: str) -> HttpResponse:
