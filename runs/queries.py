@@ -9,10 +9,12 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 from django.db.models import (
+    BooleanField,
     Case,
     CharField,
     Count,
     Exists,
+    ExpressionWrapper,
     F,
     IntegerField,
     OuterRef,
@@ -71,16 +73,19 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
             When(state="restarted", then=Exists(owed.filter(_found_later()))),
             default=Value(False),
         ),
-        overdue=Case(
-            When(state="restarted", then=Exists(owed.filter(_found_later(), due_at__lte=now))),
-            default=Exists(owed.filter(due_at__lte=now)),
-        ),
+        overdue=ExpressionWrapper(Q(pk__in=_overdue(now)), output_field=BooleanField()),
         irreversible=Subquery(plan.values("irreversible")[:1]),
         effects_planned=Subquery(plan.values("steps")[:1]),
     )
     asked = Request.objects.filter(subject=OuterRef("subject"), state=RequestState.PENDING)
     pending = asked.filter(expires_at__gt=now)
     return runs.annotate(expires_at=Subquery(pending.values("expires_at")[:1])).annotate(tier=_tier(now))
+
+
+def _overdue(now: datetime) -> QuerySet[Any]:
+    """The runs that owe something which had to be done by now: found at once for all, since few do."""
+    late = Obligation.objects.filter(discharged_seq__isnull=True, due_at__lte=now)
+    return late.exclude(~Q(_found_later()), run__state="restarted").values("run_id")
 
 
 def _found_later() -> Exists:
