@@ -382,8 +382,8 @@ class Obligation(models.Model):
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
                 fields=["due_at"],
-                condition=Q(discharged_seq__isnull=True, overdue_seq__isnull=True, due_at__isnull=False),
-                name="runs_obligation_due",
+                condition=Q(discharged_seq__isnull=True, due_at__isnull=False),
+                name="runs_obligation_open_due",
             ),
         ]
 
