@@ -82,10 +82,19 @@ def ask(configuration: Configuration) -> None:
         data = answer.data if answer.data is not None else known.document.encode() if known else b""
         read(data)
     except (NoAnswer, DocumentRefused) as error:
-        log.warning("a source of constraints could not be asked", extra={"source": configuration.ref})
-        _write(_FAILED, ref=configuration.ref, began=began, failure=plain(str(error)))
+        _failed(configuration, known, plain(str(error)), began)
         return
     _heard(configuration, known, data, answer.etag, began)
+
+
+def _failed(
+    configuration: Configuration, known: ConfigurationKept | None, failure: str, began: datetime
+) -> None:
+    if known is None or known.failure != failure:  # said once, however often it is asked
+        log.warning(
+            "a source of constraints could not be asked", extra={"source": configuration.ref, "why": failure}
+        )
+    _write(_FAILED, ref=configuration.ref, began=began, failure=failure)
 
 
 def _heard(
