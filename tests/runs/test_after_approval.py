@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 
+from approvals.models import Request
+from runs import engine, recovery
 from runs.ledger import load, log
 from runs.machine import events as e
 from runs.machine.canonical import digest
 from runs.machine.state import PlanStep, RunState, State
 from runs.models import Event, Run
 from tests.fixtures.database import LiveDatabase
-from tests.people import House
+from tests.outside import World
+from tests.people import House, advance
 from tests.runs.test_nested_approval import restarted
 
 AGENTS = "tests.after_approval"
@@ -98,3 +102,23 @@ def rewrite(run: Run, body: str) -> None:
             "UPDATE runs_event SET body = %s WHERE run_id = %s AND type = 'PlanProposed'", [body, run.pk]
         )
         cursor.execute("ALTER TABLE runs_event ENABLE TRIGGER USER")
+
+
+def test_an_approval_before_the_worker_that_asked_let_go_is_found(
+    house: House, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question is stored, people answer, and the worker still holds the run: nobody waits yet, nothing is lost."""
+    run, release = house.start("2000", "250.00"), recovery._release
+
+    def answered_first(*lease: Any) -> None:
+        monkeypatch.undo()
+        assert Run.objects.get(pk=run.pk).lease_until is not None
+        house.decide(run, house.approver)
+        release(*lease)
+
+    monkeypatch.setattr(recovery, "_release", answered_first)
+    engine.advance(run.pk)
+    assert load(run.pk).state is State.APPROVED
+
+    assert advance(run).state is State.SUCCEEDED
+    assert Request.objects.count() == 1
