@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from uuid import uuid4
 
 from accounts.models import User
 from approvals.models import Request, Verdict
 from approvals.outcomes import ApprovalError
-from runs import actions, agents, recovery
+from runs import actions, affected, agents, recovery
 from runs.actions import MoveRefused
 from runs.clock import database_now
+from runs.grants import impact_of, scopes_of
 from runs.machine import decide
-from runs.machine.decide import ConclusionRefused
+from runs.machine.decide import ConclusionRefused, goal_impact
 from runs.machine.decide.findings import findings
 from runs.machine.safety import decisions_of
 from runs.machine.state import Effect, EffectStatus, Finding, RunState
 from runs.machine.transitions import Decision, Refused
-from runs.models import Run
+from runs.models import Grant, Run
 from runs.queries import stands_elsewhere
 from tests.outside import World
 from tests.people import House
@@ -47,7 +49,20 @@ class Desk:
                 reason="as was agreed", digest=request.digest, conditions_digest=request.conditions_digest,
                 submission=uuid4(), signed_in_at=database_now(),
             )  # fmt: skip
-        except ApprovalError:
+        except (ApprovalError, actions.NothingToChange):
+            return
+
+    def take_back(self, run: str, person: User) -> None:
+        """Take back what this person approved last."""
+        request = Request.objects.filter(subject__startswith=f"{run}:").order_by("opened_at").last()
+        if request is None:
+            return
+        try:
+            actions.take_back_approval(
+                person=person, run_id=run, version=int(request.subject.split(":")[1]), reason="the supplier moved",
+                submission=uuid4(),
+            )  # fmt: skip
+        except (ApprovalError, Refused):
             return
 
     def renew(self, run: str) -> None:
@@ -65,6 +80,49 @@ class Desk:
             ),
         )
 
+    def revise(self, run: str) -> bool:
+        """Give the run another goal, under which its planner plans as before."""
+        text, version = f"Do as written, {uuid4()}", self.state(run).goal.version
+        return self.shadow.tried(
+            run,
+            lambda state: decide.revised(state, text=text, reason="as was said", expected=version),
+            lambda: actions.revise_goal(
+                person=self.house.operator, run_id=run, text=text, reason="as was said", expected=version,
+                impact=goal_impact(self.state(run)).digest, submission=uuid4(),
+            ),
+        )  # fmt: skip
+
+    def end_grant(self, run: str) -> None:
+        """End what was lent to the run, and to all others on that grant."""
+        grant = Grant.objects.filter(runs=run).get()
+        try:
+            actions.end_grant(
+                person=self.house.operator, grant=grant.pk, why="not needed", impact=impact_of(grant).digest,
+                submission=uuid4(),
+            )  # fmt: skip
+        except actions.GrantOver:
+            return
+
+    def lend(self, run: str) -> bool:
+        """Lend to a run that stopped for want of it: all that it can use."""
+        row = Run.objects.select_related("agent").get(pk=run)
+        scopes = scopes_of(agents.registered()[(row.agent.name, row.agent_version)])
+        try:
+            actions.lend_anew(
+                person=self.house.operator, run_id=run, scopes=scopes, note="lent again", budget=Decimal(5000),
+                submission=uuid4(),
+            )  # fmt: skip
+        except Refused:
+            return False
+        return True
+
+    def release(self, number: int | None) -> None:
+        """Let the agent's own policy count, or the one that was written for it."""
+        actions.release_policy(
+            person=self.house.viewer, agent=self.house.agent, number=number, reason="as agreed",
+            seen=affected.impact(self.house.agent, number).digest, submission=uuid4(),
+        )  # fmt: skip
+
     def signal(self, run: str, name: str) -> bool:
         return self.shadow.tried(
             run,
@@ -81,6 +139,8 @@ class Desk:
                 return self.restart(run)
             case Decision.END:
                 return self.end(run)
+            case Decision.LEND:
+                return self.lend(run)
         return self.shadow.tried(
             run,
             lambda state: decide.decided(state, decision, note="go on"),

@@ -34,7 +34,8 @@ FOLLOWS: Final[dict[Action, tuple[type[e.Event], ...]]] = {
     ),
     Action.ASK: (e.EffectQueried,),
     Action.RESEND: (e.EffectSent,),
-    Action.REVIEW: (e.ApprovalExpired, e.ExpiryAnnounced, e.CancelBegan),
+    # Under another policy, or another grant, than it was asked.
+    Action.REVIEW: (e.ApprovalExpired, e.ExpiryAnnounced, e.CancelBegan, e.ApprovalVoided, e.PlanVoided),
     Action.SETTLE: (e.OutcomeUnknown, e.EffectUnsent),
     Action.WAIT: (e.WaitEnded, e.CancelBegan, e.ApprovalExpired, e.ExpiryAnnounced),
     Action.UNDO: _CHECKS,

@@ -45,6 +45,7 @@ from tests.people import House
 from tests.runs.desk import Desk
 from tests.runs.invariants import assert_nothing_waits_for_nothing
 from tests.runs.shadow import Shadow, problems
+from tests.runs.test_policies import ALWAYS, hold
 from tests.runs.workers import Workers, working
 
 #: How many lives: the same few each time, or as many new ones as `make matrix` says. With STATEFUL_SHRINK a life that
@@ -127,6 +128,7 @@ class Lives(RuleBasedStateMachine):
         self.workers.appended = self.shadow.appended
         self.workers.clock.move(-self.workers.clock.offset)
         self._rights()
+        self.desk.release(None)
 
     def _rights(self) -> None:
         now = database_now()
@@ -269,6 +271,25 @@ class Lives(RuleBasedStateMachine):
     def decide_plan(self, which: int, verdict: Verdict) -> None:
         if run := self.pick(which):
             self.desk.verdict(run, self.house.approver, verdict)
+
+    @rule(which=WHICH)
+    def take_back(self, which: int) -> None:
+        if run := self.pick(which, ended=which == 5):
+            self.desk.take_back(run, self.house.approver)
+
+    @rule(which=WHICH)
+    def revise(self, which: int) -> None:
+        if run := self.pick(which, ended=which == 5):
+            self.desk.revise(run)
+
+    @rule(which=WHICH)
+    def end_grant(self, which: int) -> None:
+        if run := self.pick(which):
+            self.desk.end_grant(run)
+
+    @rule(number=st.sampled_from([None, 1]))
+    def release(self, number: int | None) -> None:
+        self.desk.release(number)
 
     @rule(which=WHICH)
     def renew(self, which: int) -> None:
@@ -450,7 +471,9 @@ class Lives(RuleBasedStateMachine):
             )
 
 
-CHOICES: Final = (Decision.RETRY, Decision.RESUME, Decision.REPLAN, Decision.RESTART, Decision.END)
+CHOICES: Final = (
+    Decision.LEND, Decision.RETRY, Decision.RESUME, Decision.REPLAN, Decision.RESTART, Decision.END,
+)  # fmt: skip
 
 
 def base(operation: str) -> str:
@@ -473,6 +496,7 @@ def lives(house: House, world: World, clock: Clock, settings: Settings) -> Itera
     grant_right(
         to=house.second, right=Right.RECONCILE_EFFECTS, obj=house.agent, actor=None, now=database_now()
     )
+    hold(house, ALWAYS, release=False)
     with working(clock) as workers:
         yield type("Bound", (Lives,), {
             "house": house, "world": world, "workers": workers, "number": itertools.count(),
