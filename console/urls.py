@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, health, inbox, live, moves, permissions, policies
+from console import agents, audit, constraints, health, inbox, live, moves, permissions, policies
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -42,6 +42,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("policies/<str:name>/", policies.policy, name="policy"),
     path("policies/<str:name>/new/", policies.new, name="policy-new"),
     path("policies/<str:name>/<int:version>/", policies.version, name="policy-version"),
+    path("constraints/", constraints.constraints, name="constraints"),
+    path("constraints/<slug:ref>/", constraints.constraint, name="constraint"),
     path("audit/", audit.audit, name="audit"),
     path("audit/export.<str:kind>", audit.export, name="audit-export"),
     *_pages("console.signing.urls", "console.people.urls", "approvals.urls", "runs.urls", *_agents()),

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 from django.conf import settings
+from django.db.models import Q
 from msgspec.structs import replace
 
 from approvals import held, policy
@@ -19,11 +20,23 @@ from runs import agents, judging, planning_late, predicates, telling, waiting
 from runs.machine import decide, late, proposals
 from runs.machine import state as s
 from runs.machine.canonical import Uncanonical, canonical, digest, parse, plain
-from runs.machine.events import Actor, ActorKind, Broken, Inherited, Quorum, text_of
+from runs.machine.events import (
+    Actor,
+    ActorKind,
+    AmendmentAccepted,
+    Broken,
+    ConstraintWithdrawn,
+    Inherited,
+    Quorum,
+    text_of,
+)
 from runs.machine.waits import Child, Signal
+from runs.models import Event, Statement
 from runs.tools import ArgumentsRefused, WritingTool
 
 log = logging.getLogger(__name__)
+#: What takes a limit away from a run, or changes it.
+_REVOKES = (ConstraintWithdrawn.__name__, AmendmentAccepted.__name__)
 
 LONGEST_NAME = 200
 #: Leaves room for the suffix of a round.
@@ -408,9 +421,29 @@ def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy
         policy.Party.CREATOR: (state.identity.creator,),
         policy.Party.PLAN_AUTHOR: _authors(state, plan),
         policy.Party.GOAL_REVISER: [state.goal_reviser] if state.goal_reviser else [],
-        policy.Party.CONSTRAINT_REVOKER: (),  # no constraint can be revoked yet
+        policy.Party.CONSTRAINT_REVOKER: (
+            _revokers(state, plan) if policy.Party.CONSTRAINT_REVOKER in parties else ()
+        ),
     }
     return {person: party.value for party in sorted(parties) for person in people.get(party, ())}
+
+
+def _revokers(state: s.RunState, plan: s.PlanDocument) -> Iterable[str]:
+    """Those who withdrew or amended a constraint, or accepted an amended one, before the plan was made: in the run's
+    lineage, or where constraints of its agent are held.
+    """
+    known = next((x for x in state.plans if x.version == plan.version), None)
+    until = {"at__lte": known.at} if known else {}
+    here = Event.objects.filter(
+        run__lineage=state.identity.lineage, actor_kind=ActorKind.PERSON.value, type__in=_REVOKES, **until
+    )  # fmt: skip
+    of_agent = Q(agent=None) | Q(agent__name=state.identity.agent)
+    of_run = Q(run=None) | Q(run__lineage=state.identity.lineage)
+    at_source = Statement.objects.filter(
+        of_agent, of_run, tenant_id=UUID(state.identity.tenant), version__gt=1, **until
+    )
+    found = {*here.values_list("actor_id", flat=True), *map(str, at_source.values_list("by_id", flat=True))}
+    return sorted(found)
 
 
 def _authors(state: s.RunState, plan: s.PlanDocument) -> Iterable[str]:

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from approvals.documents import policy_of
 from console.embedded.home import Home
-from evals import durable_step, orphans, pages, policies, reduction, revalidation, sweeping
+from evals import durable_step, orphans, pages, policies, reduction, revalidation, sweeping, withdrawal
 from evals.agent import ARGUMENTS_BYTES, RESULT_BYTES
 from evals.figures import Figure, write
 from evals.long_log import long_run
@@ -119,3 +119,10 @@ def test_figures_are_kept_with_their_verdicts(tmp_path: Path) -> None:
     write(figures, to=kept, at=datetime(2026, 1, 1, tzinfo=UTC))
     assert [f.line for f in figures] == ["a 2.5 x <=2 short", "b 2.5 1/s >=2 ok", "c 1234 us - ok"]
     assert [f["verdict"] for f in json.loads(kept.read_text())["figures"]] == ["short", "ok", "ok"]
+
+
+def test_each_run_is_told_of_a_withdrawal_once() -> None:
+    impact, told, memory = withdrawal.measure(runs=250, times=1)
+    assert [f.name for f in (impact, told)] == ["impact_250_ms", "withdrawal_250_told_s"]
+    assert told.value > 0 and memory.value < 50
+    assert Run.objects.filter(reasons=["constraint_withdrawn"]).count() == 250

@@ -989,6 +989,63 @@ ACCEPT: Final[dict[str, Any]] = {
     "submission": "sub_32",
 }  # fmt: skip
 
+HELD_CONSTRAINT: Final[dict[str, Any]] = {
+    "name": "finance first", "text": HOSTILE, "predicate": "tool != 'refund'", "version": 2, "at": NOW, "by": "Kim",
+    "reason": OVERLONG, "withdrawn": False, "url": "/constraints/7QK2XHB0M9/", "for": "refunds of Acme",
+    "kind": "policy", "progress": "3200 of 10000 runs were told of it.",
+}  # fmt: skip
+HELD_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "constraints": (
+        "console/constraints.html",
+        {
+            **SHELL,
+            "constraints": [HELD_CONSTRAINT, {**HELD_CONSTRAINT, "withdrawn": True, "text": OVERLONG}],
+            "places": [{"value": "agent-1", "label": OVERLONG}, {"value": "tenant-1", "label": "all agents of Acme"}],
+            "names": [{"name": "tool", "text": "the tool’s name"}],
+            "values": {"place": "agent-1", "name": HOSTILE, "text": OVERLONG},
+            "errors": [{"field": "predicate", "message": "1:5: there is no such name."}],
+            "submission": "sub_33",
+            "title_prefix": "Error:",
+        },
+    ),
+    "constraints-none": (
+        "console/constraints.html", {**SHELL, "constraints": [], "places": [], "values": {}, "errors": []},
+    ),
+    "constraint": (
+        "console/constraint.html",
+        {
+            **SHELL,
+            "constraint": HELD_CONSTRAINT,
+            "history": [
+                {"version": 2, "by": "Kim", "at": NOW, "reason": HOSTILE, "diff": GOAL_DIFF},
+                {"version": 1, "by": "Kim", "at": NOW, "reason": OVERLONG, "diff": ()},
+            ],
+            "rests": RESTS,
+            "seen": DIGEST,
+            "may_change": True,
+            "list_url": "/constraints/",
+            "done": True,
+            "values": {"text": HOSTILE, "predicate": "cost < 5", "reason": OVERLONG},
+            "errors": [],
+            "submission": "sub_34",
+        },
+    ),
+    "constraint-not-you": (
+        "console/constraint.html",
+        {
+            **SHELL,
+            "constraint": {**HELD_CONSTRAINT, "predicate": "", "progress": ""},
+            "history": [{"version": 1, "by": "Kim", "at": NOW, "reason": OVERLONG, "diff": (), "withdrawn": True}],
+            "rests": RESTS,
+            "may_change": False,
+            "why_not": "You lack the right “Revoke constraints”.",
+            "list_url": "/constraints/",
+            "values": {},
+            "errors": [],
+        },
+    ),
+}  # fmt: skip
+
 DECIDE: Final[dict[str, Any]] = {
     **SHELL,
     "run": RUN_FACTS,
@@ -1601,6 +1658,7 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **PEOPLE_PAGES,
+    **HELD_PAGES,
     **POLICY_PAGES,
     "review-checks": ("runs/review.html", REVIEW_CHECKS),
     "run-waits": (

@@ -37,7 +37,7 @@ POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check", "observations-re
 #: What stands in an address beside the run.
 PARTS: Final = {
     "version": "1", "effect": "1", "obligation": "1", "artifact": "1", "name": "payer", "to": "2",
-    "constraint": "1", "policy": "1",
+    "constraint": "1", "policy": "1", "ref": "NEVERWAS00",
     "person_id": "00000000-0000-0000-0000-000000000001", "group_id": "1", "slug": "acme", "token": "x",
     "provider_id": "oidc", "kind": "csv", "value": "1",
     "grant": "00000000-0000-0000-0000-000000000001",

@@ -17,6 +17,7 @@ from django.db import connections
 from accounts.models import User
 from accounts.rights import Right, grant_right
 from approvals.models import Request, RequestState
+from approvals.outcomes import SeparationOfDutiesError
 from runs import actions, constrained
 from runs.clock import database_now
 from runs.ledger import load
@@ -33,6 +34,7 @@ from tests.people import House, advance, assert_replays
 from tests.runs.test_evidence import kinds
 from tests.runs.test_fencing import RACES, _answered, _append, _send, _sends, long_plan  # noqa: F401
 from tests.runs.test_planning import codes
+from tests.runs.test_policies import hold
 from tests.runs.test_statements import say, texts
 from tests.runs.test_statements import withdraw as withdrawn_row
 
@@ -238,6 +240,24 @@ def test_one_withdrawn_for_a_run_alone_stands_for_all_others(
     house.cancel(Run.objects.get(pk=first))
     assert texts(Run.objects.get(pk=first)) == []
     assert texts(house.start("3")) == ["Pay by day."]
+
+
+def test_who_took_a_limit_away_approves_no_plan_where_the_policy_says_so(
+    house: House, world: World, revoker: User
+) -> None:
+    grant_right(to=revoker, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now())
+    hold(house, {"when": "true", "not_by": ["constraint_revoker"]})
+    held_one = add(house, revoker)
+    before = house.waiting("1")
+    revoke(revoker, held_one)
+    after = house.waiting("2")
+
+    assert load(before.pk).requests[0].excluded == {}
+    assert load(after.pk).requests[0].excluded == {str(revoker.pk): "constraint_revoker"}
+    with pytest.raises(SeparationOfDutiesError):
+        house.decide(after, revoker)
+    house.decide(after, house.approver)
+    assert advance(after).state is State.SUCCEEDED
 
 
 def test_a_withdrawal_racing_a_send_five_hundred_times(

@@ -1,0 +1,260 @@
+"""Constraints that are held here: those that stand, another one, another text of one, its end, and how far that got."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from accounts.guards import On, guarded
+from accounts.models import Tenant, User
+from accounts.rights import Right, holders, tenants_with, why_not
+from approvals.expressions import NAMES
+from runs import actions, constrained
+from runs.access import agents_for, visible_runs
+from runs.actions.constraints import AMEND, WITHDRAW, place_of
+from runs.machine.transitions import Refused
+from runs.models import Agent, Run, Statement
+from runs.pages import revoking, who, words
+from runs.pages.word_diff import word_diff
+from runs.sources import held
+from runs.views.constraints import wrong
+from runs.views.frame import (
+    Context,
+    console_page,
+    new_submission,
+    number,
+    person_of,
+    shell,
+    show,
+    submission_of,
+    typed,
+)
+from runs.views.refusals import Errors, damaged, keep_refused
+
+FIELDS = ("place", "name", "text", "predicate", "reason")
+Place = Tenant | Agent | Run
+
+
+@console_page
+@guarded(On.PERSON, acts=(Right.MANAGE_POLICIES,))
+@require_http_methods(["GET", "HEAD", "POST"])
+def constraints(request: HttpRequest) -> HttpResponse:
+    """What is held for the agents and organisations of this person; POST holds another one."""
+    if request.method != "POST":
+        return _list(request, {})
+    place, submission = _places(person_of(request)).get(request.POST.get("place", "")), submission_of(request)
+    errors: Errors = [] if place else [{"field": "place", "message": _("Choose for what it is held.")}]
+    if submission is None:
+        errors = damaged()
+    if place is None or submission is None:
+        return _list(request, _again(request, errors), status=422)
+    try:
+        made = actions.add_constraint(
+            person=person_of(request), place=place, submission=submission,
+            **{name: typed(request, name) for name in ("name", "text", "predicate", "reason")},
+        )  # fmt: skip
+    except actions.ConstraintRefused as error:
+        return _list(request, _again(request, [wrong(error)]), status=422)
+    except Refused as error:
+        return _list(request, _again(request, [{"field": "", "message": str(error)}]), status=400)
+    except actions.ConstraintNotManaged as error:
+        return _forbidden(request, place, error, "add_constraint")
+    return HttpResponseRedirect(address(made.ref, done=1))
+
+
+def address(ref: str, **query: int) -> str:
+    """The page of one constraint."""
+    url = reverse("constraint", args=[ref.removeprefix(held.PREFIX)])
+    return f"{url}?done=1" if query else url
+
+
+def _again(request: HttpRequest, errors: Errors) -> Context:
+    return {"values": {name: request.POST.get(name, "") for name in FIELDS}, "errors": errors}
+
+
+def _readable(person: User) -> list[Statement]:
+    """The latest version of each that is held for an agent, an organisation or a run of this person."""
+    agents = {a.pk for right in _RIGHTS for a in agents_for(person, right)}
+    found = []
+    for tenant in Tenant.objects.filter(pk__in=person.tenants()):
+        mine = any(tenants_with(person, right).filter(pk=tenant.pk).exists() for right in _RIGHTS)
+        seen = mine or Agent.objects.filter(tenant=tenant, pk__in=agents).exists()
+        for row in held.latest(tenant_id=tenant.pk).select_related("tenant"):
+            if row.run_id:
+                sees = visible_runs(person).filter(pk=row.run_id).exists()
+            else:
+                sees = row.agent_id in agents or mine or (row.agent_id is None and seen)
+            if sees:
+                found.append(row)
+    return sorted(found, key=lambda row: -row.pk)
+
+
+_RIGHTS = (Right.VIEW_RUNS, Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS)
+
+
+def _places(person: User) -> dict[str, Place]:
+    """Where this person may hold another one: `tenant-<id>` or `agent-<id>`."""
+    tenants = tenants_with(person, Right.MANAGE_POLICIES).order_by("name")
+    agents = agents_for(person, Right.MANAGE_POLICIES).select_related("tenant")
+    return {**{f"tenant-{t.pk}": t for t in tenants}, **{f"agent-{a.pk}": a for a in agents}}
+
+
+def _named(place: Place) -> str:
+    match place:
+        case Tenant():
+            return _("all agents of %(name)s") % {"name": place.name}
+        case Agent():
+            return _("%(agent)s of %(name)s") % {"agent": place.name, "name": place.tenant.name}
+        case _:
+            return place.pk
+
+
+def _list(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResponse:
+    person = person_of(request)
+    context = {
+        "constraints": [_row(row) for row in _readable(person)],
+        "places": [{"value": key, "label": _named(place)} for key, place in _places(person).items()],
+        "names": [{"name": name, "text": text} for name, text in NAMES.items()],
+        "submission": new_submission(), "values": {}, "errors": [],
+    }  # fmt: skip
+    return show(request, "console/constraints.html", {**shell(request), **context, **more}, status=status)
+
+
+def _row(row: Statement) -> Context:
+    progress = constrained.progress(row) if row.version > 1 else None
+    return {
+        "name": row.name, "text": row.text, "predicate": row.predicate, "version": row.version, "at": row.at,
+        "by": row.by.shown_name, "reason": row.reason, "withdrawn": row.withdrawn, "url": address(row.ref),
+        "for": _named(place_of(row)), "kind": str(words.SOURCES.get(row.kind, row.kind)),
+        "progress": _told(progress) if progress and progress.runs else "",
+    }  # fmt: skip
+
+
+def _told(progress: constrained.Progress) -> str:
+    facts = {"told": progress.told, "runs": progress.runs}
+    return _("%(told)d of %(runs)d runs were told of it.") % facts
+
+
+@console_page
+@guarded(On.PERSON, acts=(Right.REVOKE_CONSTRAINTS,))
+@require_http_methods(["GET", "HEAD", "POST"])
+def constraint(request: HttpRequest, ref: str) -> HttpResponse:
+    """One constraint with its history and what rests on it; POST states it otherwise or ends it."""
+    latest = next((r for r in _readable(person_of(request)) if r.ref == held.PREFIX + ref), None)
+    if latest is None:
+        raise Http404
+    if request.method != "POST":
+        return _page(request, latest, {})
+    step, submission, reason = request.POST.get("step", ""), submission_of(request), typed(request, "reason")
+    acts: dict[str, tuple[str, Callable[[UUID], actions.Stated]]] = {
+        "amend": (AMEND, lambda id_: actions.amend_constraint(
+            person=person_of(request), latest=latest, text=typed(request, "text"),
+            predicate=typed(request, "predicate"), reason=reason, seen=request.POST.get("seen", ""), submission=id_,
+        )),
+        "withdraw": (WITHDRAW, lambda id_: actions.withdraw_constraint(
+            person=person_of(request), latest=latest, reason=reason, seen=request.POST.get("seen", ""), submission=id_,
+        )),
+    }  # fmt: skip
+    if step not in acts or submission is None:
+        return _page(request, latest, {"errors": damaged()}, status=422)
+    action, act = acts[step]
+    values = {name: request.POST.get(name, "") for name in ("text", "predicate", "reason")}
+    try:
+        act(submission)
+    except actions.ConstraintRefused as error:
+        return _page(request, latest, {"values": values, "errors": [wrong(error)]}, status=422)
+    except Refused as error:
+        return _page(
+            request, latest, {"values": values, "errors": [{"field": "", "message": str(error)}]}, status=400
+        )
+    except actions.ConstraintNotManaged as error:
+        return _forbidden(request, place_of(latest), error, action)
+    except actions.ConstraintMoved as error:
+        _keep(request, latest.tenant_id, action, latest.ref, "stale")
+        return _page(
+            request, error.latest, {"values": values, "conflict": _conflict(request, error)}, status=409
+        )
+    return HttpResponseRedirect(address(latest.ref, done=1))
+
+
+def _conflict(request: HttpRequest, error: actions.ConstraintMoved) -> Context:
+    now = revoking.counts(error.impact)
+    return {
+        "title": _("Not recorded. It changed while you were reading."),
+        "text": _("Nothing was changed and nothing was ended. Compare it with what is true now."),
+        "compared": [
+            {"saw": typed(request, "counted") or "–", "now": now},
+            {"saw": typed(request, "said") or "–", "now": error.latest.text},
+        ],
+        "url": address(error.latest.ref), "seq": error.latest.version,
+    }  # fmt: skip
+
+
+def _page(request: HttpRequest, latest: Statement, more: Context, *, status: int = 200) -> HttpResponse:
+    person, place = person_of(request), place_of(latest)
+    impact = constrained.impact(tenant_id=latest.tenant_id, ref=latest.ref)
+    page = number(request.GET.get("page")) or 1
+    may = why_not(person, Right.REVOKE_CONSTRAINTS, place) is None
+    context = {
+        "constraint": _row(latest),
+        "history": _history(latest),
+        "rests": revoking.everywhere(latest, impact, person, page=page) if not latest.withdrawn else None,
+        "seen": impact.digest,
+        "may_change": may,
+        "why_not": "" if may else who.why_not(
+            person, Right.REVOKE_CONSTRAINTS, holders(Right.REVOKE_CONSTRAINTS, place)
+        ),
+        "list_url": reverse("constraints"),
+        "done": request.GET.get("done") == "1",
+        "submission": new_submission(), "submission_end": new_submission(), "errors": [],
+        "values": {"text": latest.text, "predicate": latest.predicate},
+    }  # fmt: skip
+    return show(request, "console/constraint.html", {**shell(request), **context, **more}, status=status)
+
+
+def _history(latest: Statement) -> list[Context]:
+    """Every version, the newest first, each with what it changed."""
+    rows = list(
+        Statement.objects.filter(tenant_id=latest.tenant_id, ref=latest.ref)
+        .select_related("by", "agent", "run", "tenant")
+        .order_by("version")
+    )
+    found = []
+    for before, row in zip([None, *rows], rows, strict=False):
+        diff = word_diff(before.text, row.text) if before and not row.withdrawn else ()
+        found.append({
+            "version": row.version, "by": row.by.shown_name, "at": row.at, "reason": row.reason, "text": row.text,
+            "withdrawn": row.withdrawn, "diff": diff, "predicate": row.predicate,
+        })  # fmt: skip
+    return found[::-1]
+
+
+def _forbidden(
+    request: HttpRequest, place: Place, error: actions.ConstraintNotManaged, action: str
+) -> HttpResponse:
+    """403, with who can."""
+    tenant_id = place.pk if isinstance(place, Tenant) else place.tenant_id
+    _keep(request, tenant_id, action, _named(place), "not_allowed")
+    people = [p for p in holders(error.denial.right, place) if p != person_of(request)]
+    context = {
+        "incident_id": getattr(request, "request_id", ""), "rule": error.denial.sentence,
+        "detail": _("You cannot change what is held here."), "who_can": who.who_can(people),
+        "back_url": reverse("constraints"), "back_label": _("Back to the constraints"),
+    }  # fmt: skip
+    return show(request, "errors/403.html", {**shell(request), **context}, status=403)
+
+
+def _keep(request: HttpRequest, tenant_id: UUID, action: str, subject: str, refusal: str) -> None:
+    keep_refused(
+        request,
+        tenant_id=tenant_id,
+        action=action,
+        subject=subject,
+        refusal=refusal,
+        reason=typed(request, "reason"),
+    )

@@ -1,0 +1,101 @@
+"""The page of constraints held here: add, amend, withdraw, with what rests on each and how far runs were told."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from accounts.rights import Right, grant_right
+from approvals.models import Attempt
+from runs import actions
+from runs.clock import database_now
+from runs.ledger import load
+from runs.models import Statement
+from tests.outside import World
+from tests.pages.conftest import SignIn
+from tests.pages.reading import Node, form_of, read
+from tests.people import House
+from tests.runs.test_planning import codes
+from tests.runs.test_statements import texts
+from tests.runs.test_withdrawal import WHY, add
+
+HOSTILE = "Pay\u202e by <script>alert(1)</script> day\u200b 白天付款"
+
+
+@pytest.fixture
+def manager(house: House) -> Client:
+    for right in (Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS):
+        grant_right(to=house.operator, right=right, obj=house.tenant, actor=None, now=database_now())
+    client = Client()
+    client.force_login(house.operator, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def sends(page: Node, what: str) -> dict[str, str]:
+    return form_of(page, testid=f"{what}-form").sends()
+
+
+def page_of(row: Statement) -> str:
+    return f"/constraints/{row.ref.removeprefix('held/')}/"
+
+
+def test_one_is_added_amended_and_withdrawn(house: House, world: World, manager: Client) -> None:
+    form = sends(read(manager.get("/constraints/")), "add")
+    typed = {
+        "place": f"agent-{house.agent.pk}",
+        "name": "hours",
+        "text": HOSTILE,
+        "predicate": "",
+        "reason": WHY,
+    }
+    made = manager.post("/constraints/", {**form, **typed}, follow=True)
+    assert "It was recorded" in read(made).part("result").text
+    held_one = Statement.objects.get()
+    assert (held_one.text, held_one.kind) == (HOSTILE, "policy")
+    run = house.waiting()
+    assert texts(run) == [HOSTILE]
+
+    page = read(manager.get(page_of(held_one)))
+    assert "1 run, 1 plan, 1 request" in page.part("impact").text
+    form = {**sends(page, "amend"), "step": "amend", "text": "Pay at night.", "reason": WHY}
+    amended = read(manager.post(page_of(held_one), form, follow=True))
+    assert "0 of 1 runs were told of it." in amended.part("progress").text
+    actions.mark_constraints(10)
+    assert codes(load(run.pk)) == ["constraint_amended"]
+    assert "1 of 1 runs were told of it." in read(manager.get("/constraints/")).part("held").text
+
+    page = read(manager.get(page_of(held_one)))
+    form = {**sends(page, "amend"), "step": "withdraw", "reason": WHY}
+    ended = read(manager.post(page_of(held_one), form, follow=True))
+    assert not ended.all("form", **{"data-testid": "amend-form"})
+    assert ended.part("history").text.count("Version") == 3
+    actions.mark_constraints(10)
+    assert codes(load(run.pk)) == ["constraint_amended", "constraint_withdrawn"]
+
+
+def test_what_changed_meanwhile_is_shown_and_nothing_is_recorded(house: House, manager: Client) -> None:
+    held_one = add(house, house.operator)
+    form = {**sends(read(manager.get(page_of(held_one))), "amend"), "step": "withdraw", "reason": WHY}
+    house.start()
+    answer = manager.post(page_of(held_one), form)
+    assert answer.status_code == 409
+    assert "0 runs" in read(answer).part("conflict").text and "1 run," in read(answer).part("conflict").text
+    assert Statement.objects.count() == 1 and Attempt.objects.get().refusal == "stale"
+    wrong = manager.post(page_of(held_one), {**form, "reason": "no"})
+    assert wrong.status_code == 422 and read(wrong).one("a", href="#field-reason").text
+
+
+def test_who_may_only_look_is_told_who_can_and_a_stranger_sees_nothing(
+    house: House, sign_in: SignIn, manager: Client
+) -> None:
+    held_one = add(house, house.operator)
+    viewer, stranger = sign_in(house.viewer), sign_in(house.stranger)
+    assert held_one.name in read(viewer.get("/constraints/")).part("held").text
+    assert "Operator" in read(viewer.get(page_of(held_one))).part("why-not").text
+    form = {**sends(read(manager.get(page_of(held_one))), "amend"), "step": "withdraw", "reason": WHY}
+    assert viewer.post(page_of(held_one), form).status_code == 403
+    assert stranger.get(page_of(held_one)).status_code == 404
+    assert held_one.text not in stranger.get("/constraints/").content.decode()
+    typed = {"place": f"agent-{house.agent.pk}", "name": "n", "text": "t", "predicate": "", "reason": WHY}
+    assert stranger.post("/constraints/", {**typed, "submission": form["submission"]}).status_code == 422
+    assert Statement.objects.count() == 1
