@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from evals import durable_step, orphans, pages, policies, reduction, revalidation, sweeping
+from evals import durable_step, orphans, pages, policies, reduction, revalidation, sweeping, withdrawal
 from evals.figures import Figure, write
 from runs.clock import database_now
 
@@ -21,6 +21,7 @@ GROUPS: dict[str, Callable[..., Iterator[Figure]]] = {
     "revalidation": revalidation.measure,
     "pages": pages.measure,
     "orphans": orphans.measure,
+    "withdrawal": withdrawal.measure,
     "sweeping": sweeping.measure,  # last, since it fills the table of runs
 }
 
