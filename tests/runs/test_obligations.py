@@ -11,7 +11,7 @@ import pytest
 
 from accounts.models import User
 from accounts.rights import Right, grant_right
-from runs import actions, recovery
+from runs import actions, agents, recovery
 from runs.access import NotPermitted
 from runs.clock import database_now
 from runs.ledger import load, log
@@ -282,3 +282,24 @@ def test_a_successor_carries_what_is_owed_with_owner_due_time_and_that_it_is_ove
     with pytest.raises(Refused):
         attest(house.operator, run)
     assert attest(house.operator, successor).open_obligations == ()
+
+
+def test_what_a_person_concludes_to_have_happened_promises_the_same(
+    house: House, world: World, slips: None, clock: Clock
+) -> None:
+    world.answers, world.outage = ["lost"], "the bank is closed"
+    run = house.scripted([PAY])
+    clock.move(timedelta(minutes=1))
+    effect, world.outage = advance(run).effects[1], ""
+    tool = agents.registered()["payer", "1"].writing("pay")
+    answer, evidence, _found = recovery.ask(effect, tool)
+    asked = actions.record_answer(
+        person=house.operator, run_id=run.pk, effect=1, answer=answer, evidence=evidence, submission=uuid4()
+    )
+
+    actions.conclude_effect(
+        person=house.operator, run_id=run.pk, effect=1, happened=True, asked=asked.seq, note="seen", submission=uuid4()
+    )  # fmt: skip
+
+    (owed,) = assert_replays(run).open_obligations
+    assert (owed.text, owed.effect, owed.source) == ("post the slip of 7", 1, "tool")
