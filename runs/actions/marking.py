@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from django.db import connection, transaction
 
 from accounts.fence import fence_shared
-from runs.actions.writing import write
+from runs.actions.writing import write_each
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, load
 from runs.machine import decide
 from runs.machine import events as e
+from runs.machine import state as s
 from runs.models import CLOSED, Run, Statement, Told
 from runs.sources import held
 
@@ -91,18 +92,20 @@ def _told(statement: Statement, run_ids: list[str]) -> int:
     """One transaction; how many were told. One that somebody moves just now, or that cannot be read, is left."""
     with transaction.atomic():
         fence_shared(statement.tenant_id)
-        rows = Run.objects.select_for_update(of=("self",), skip_locked=True).select_related("agent")
-        return sum(_tell(run, statement) for run in rows.filter(pk__in=run_ids).order_by("pk"))
+        rows = Run.objects.select_for_update(of=("self",), skip_locked=True).filter(pk__in=run_ids)
+        return write_each(
+            _moves(statement, list(rows.order_by("pk").values_list("pk", flat=True))), actor=SYSTEM
+        )
 
 
-def _tell(run: Run, statement: Statement) -> bool:
-    try:
-        state = load(run.pk)
-    except LogUnreadable:
-        log.exception("the log cannot be reduced", extra={"run": run.pk})
-        return False
-    mine = (c for c in state.constraints if c.term.source_ref == statement.ref)
-    events = decide.marked(state, {c.number: held.became(c.term, statement) for c in mine})
-    if events:
-        write(state, events, run=run, actor=SYSTEM, now=database_now())
-    return bool(events)
+def _moves(statement: Statement, run_ids: list[str]) -> Iterator[tuple[s.RunState, decide.Events]]:
+    """What each of them is told, of those that can be read and do not know it."""
+    for run_id in run_ids:
+        try:
+            state = load(run_id)
+        except LogUnreadable:
+            log.exception("the log cannot be reduced", extra={"run": run_id})
+            continue
+        mine = (c for c in state.constraints if c.term.source_ref == statement.ref)
+        if events := decide.marked(state, {c.number: held.became(c.term, statement) for c in mine}):
+            yield state, events

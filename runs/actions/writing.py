@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from time import monotonic
 from uuid import UUID
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from approvals.binding import Change
 from approvals.models import Request
 from approvals.policy import Quorum
 from runs.actions import children, relatives
+from runs.clock import database_now
 from runs.ledger import Guard, append, bind_version
 from runs.machine import events as e
 from runs.machine import state as s
@@ -50,6 +52,27 @@ def write(
             children.start(new, [x for x in events if isinstance(x, e.ChildStarted)], run=run, now=now)
     relatives.tell_on_commit(state, new)
     return new
+
+
+def write_each(moves: Iterable[tuple[s.RunState, Sequence[e.Event]]], *, actor: e.Actor) -> int:
+    """As `write`, for many runs in the caller's transaction, whose events do no more to other tables than to void
+    requests: these are voided together. How many runs were written.
+    """
+    now, began, written = database_now(), monotonic(), 0
+    voided: dict[UUID, list[Change]] = {}
+    for state, events in moves:
+        at = now + timedelta(seconds=monotonic() - began)
+        new = append(state, events, actor=actor, now=at)
+        voided |= {UUID(x.id): [_change(c) for c in x.causes] for x in _just_voided(state, new)}
+        written += 1
+    if voided:
+        approvals.void_each(causes=voided, now=now)
+    return written
+
+
+def _just_voided(before: s.RunState, after: s.RunState) -> list[s.Request]:
+    open_ = {x.id for x in before.requests if x.status in s.OPEN_REQUEST}
+    return [x for x in after.requests if x.id in open_ and x.status is s.RequestStatus.VOIDED]
 
 
 #: Events that move rows of other tables or other runs.
