@@ -7,9 +7,12 @@ tables are projections of its events: `now` is the time of the event that says t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
+
+from django.db import connection
 
 from accounts.models import User
 from accounts.rights import Place, Right, Tenanted
@@ -212,14 +215,19 @@ def void(*, request: Request, changes: Sequence[Change], now: datetime) -> Reque
 
 
 def void_each(*, causes: Mapping[UUID, Sequence[Change]], now: datetime) -> None:
-    """As `void`, for many requests in two statements. Raises NotOpenError where one of them is over."""
-    rows = list(Request.objects.select_for_update().filter(pk__in=list(causes)).order_by("pk"))
-    for request in rows:
-        if not request.is_open:
-            raise NotOpenError(state=RequestState(request.state))
-        request.state, request.closed_at = RequestState.VOIDED, now
-        request.cause = cause_of(causes[request.pk])
-    Request.objects.bulk_update(rows, ["state", "closed_at", "cause"])
+    """As `void`, for many requests in one statement. Raises NotOpenError where one of them is over."""
+    said = [json.dumps(cause_of(changes)) for changes in causes.values()]
+    with connection.cursor() as cursor:
+        cursor.execute(_VOID_EACH, [now, list(causes), said, list(OPEN_STATES)])
+        ended = cursor.rowcount
+    if ended != len(causes):
+        raise NotOpenError(state=RequestState.VOIDED)
+
+
+_VOID_EACH = """
+UPDATE approvals_request q SET state = 'voided', closed_at = %s, cause = c.cause::jsonb
+FROM unnest(%s::uuid[], %s::text[]) AS c(id, cause) WHERE q.id = c.id AND q.state = ANY(%s)
+"""
 
 
 def expire(*, request: Request, now: datetime) -> Request:
