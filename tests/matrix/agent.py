@@ -10,7 +10,21 @@ from typing import Any, ClassVar
 import httpx
 
 from approvals.policy import RulePolicy
-from runs.agents import Agent, Children, ChildRun, Plan, Proposal, Read, Signal, Step, Timer, View
+from runs.agents import (
+    Agent,
+    Bounds,
+    Children,
+    ChildRun,
+    FromSignal,
+    Late,
+    Plan,
+    Proposal,
+    Read,
+    Signal,
+    Step,
+    Timer,
+    View,
+)
 from runs.tools import (
     Ambiguous,
     Answer,
@@ -33,6 +47,10 @@ class Thing(Arguments):
     thing: str
 
 
+class Noted(Thing):
+    note: str
+
+
 class Look(ReadingTool):
     """Something to read first, so that the run has an observation."""
 
@@ -52,7 +70,7 @@ class Do(WritingTool):
 
     name = "both"
     system = "matrix"
-    schema = Thing
+    schema: ClassVar[type[Arguments]] = Thing
     reversible = True
     queryable = True
     idempotency_retention: ClassVar[timedelta | None] = HOUR
@@ -122,6 +140,13 @@ class Blind(Do):
     idempotency_retention = None
 
 
+class Note(Do):
+    """As the first, with something to note."""
+
+    name = "note"
+    schema = Noted
+
+
 class Make(Do):
     """What can be undone again."""
 
@@ -157,6 +182,13 @@ def make(thing: str) -> Step:
     return Step(name=f"make:{thing}", tool="make", arguments={"thing": thing})
 
 
+def late(thing: str) -> Plan:
+    """An effect whose note is what a person answers."""
+    note = Late(source=FromSignal(step="hear"), bounds=Bounds(type="text", one_of=("red", "blue")))
+    step = Step(name=f"do:{thing}", tool="note", arguments={"thing": thing, "note": note})
+    return Plan(steps=(Signal(name="hear", signal="go"), step))
+
+
 class Planner:
     """Looks, then does; where its input says so, all that a plan can hold, or a part of that."""
 
@@ -165,6 +197,8 @@ class Planner:
             return whole(str(view.input["whole"]))
         if "part" in view.input:
             return Plan(steps=(make(str(view.input["part"])),))
+        if "late" in view.input:
+            return late(str(view.input["late"]))
         arguments = {"thing": str(view.input["thing"])}
         look = Read(tool="look", arguments=arguments)
         if view.observed("look", arguments) is None:
@@ -184,6 +218,6 @@ AGENT = Agent(
     version="1",
     title="Matrix",
     planner=Planner(),
-    tools=(Look(), Do(), Query(), Key(), Blind(), Make(), Unmake()),
+    tools=(Look(), Do(), Query(), Key(), Blind(), Note(), Make(), Unmake()),
     policy=RulePolicy(version="1", rules=()),
 )

@@ -177,3 +177,37 @@ def _answer_problems(run: Run) -> Iterator[str]:
             continue
         if not isinstance(first.event, FOLLOWS.get(Action(claim.answer["action"]), ())):
             yield f"said {claim.answer['action']}, did {type(first.event).__name__} at {first.seq}"
+
+
+#: Around the intent into which is bound what a person answered, and around the call with it.
+BOUND = (
+    "before WaitEnded", "after WaitEnded", "before EffectIntended", "after EffectIntended", crash.BEFORE_CALL,
+    crash.AFTER_CALL,
+)  # fmt: skip
+
+
+def test_a_crash_between_binding_and_intent_sends_what_was_answered_once(
+    person: User, workers: Workers, outside: Outside, tmp_path: Path
+) -> None:
+    agent, runs = Agent.objects.get(name="matrix"), dict[str, Run]()
+    for number, point in enumerate(BOUND):
+        run = runs[point] = actions.start_run(
+            agent=agent, version="1", goal=point, input={"late": f"l{number}"}, start_key=f"l{number}",
+            creator=person, principal=person,
+        )  # fmt: skip
+        actions.signal_run(person=person, run_id=run.pk, name="go", payload='"blue"', submission=uuid4())
+        (tmp_path / f"{run.pk}@{point}").touch()
+    environment = {
+        "HANDOFF_AGENTS": "tests.matrix.agent:AGENT",
+        "MATRIX_URL": outside.url,
+        crash.VARIABLE: str(tmp_path),
+    }
+    workers.start(environment=environment)
+    cases = [Case(point, "", run) for point, run in runs.items()]
+    reached(cases, lambda state: state.state is State.SUCCEEDED)
+
+    assert list(tmp_path.glob("*@*")) == []
+    for number, run in enumerate(runs.values()):
+        (effect,) = assert_replays(run).effects.values()
+        assert effect.arguments == f'{{"note":"blue","thing":"l{number}"}}'
+        assert len(outside.found(f"do:l{number}")) == 1
