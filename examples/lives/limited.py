@@ -1,4 +1,6 @@
-"""Lives of constraints: one that code holds a plan to, one that the agent inferred, and a scope that was widened."""
+"""Lives of constraints: one that code holds a plan to, one that the agent inferred, a scope that was widened, and some
+that people hold for a run, change and end.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from examples.lives.agent import SCOPE, SCOPED
-from runs import actions
-from runs.models import Agent
+from runs import actions, constrained
+from runs.ledger import load
+from runs.machine import decide
+from runs.machine.constraints import term_digest
+from runs.models import Agent, Statement
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -24,6 +29,8 @@ WIDE = {
     "text": "Orders of any department.",
     "predicate": "tool != 'pay' || arguments.order != ''",
 }
+WORDS = "The supplier’s bank account was compared with the contract."
+OTHER_WORDS = "The supplier’s bank account was compared with the contract by two people."
 
 
 def scoped(agent: Agent) -> Agent:
@@ -58,3 +65,57 @@ def confirmed(run: Run) -> bool:
 
 def _last(run: Run) -> int:
     return run.constraints.count()
+
+
+def limit(run: Run, by: User) -> None:
+    """One more constraint, for this run alone: what was planned and approved without it is void."""
+    actions.limit_run(
+        person=by, run_id=run.pk, name="account compared", text=WORDS, predicate="", submission=uuid4(),
+        reason="A supplier was paid to a stranger’s account.", impact=decide.limit_impact(load(run.pk)).digest,
+    )  # fmt: skip
+
+
+def held_for(run: Run) -> Statement | None:
+    """The constraint that people hold for the run, as it is stated now."""
+    return Statement.objects.filter(run=run).order_by("version").last()
+
+
+def revoke(run: Run, by: User) -> None:
+    """The constraint of the run, at its source."""
+    latest, seen = _held(run)
+    actions.withdraw_constraint(
+        person=by, latest=latest, reason="The bank compares accounts by itself now.", seen=seen,
+        submission=uuid4(), about=run,
+    )  # fmt: skip
+
+
+def amend(run: Run, by: User) -> None:
+    """The constraint of the run says something else from now on."""
+    latest, seen = _held(run)
+    actions.amend_constraint(
+        person=by, latest=latest, text=OTHER_WORDS, predicate="", reason="One person is not enough.", seen=seen,
+        submission=uuid4(),
+    )  # fmt: skip
+
+
+def accept(run: Run, by: User) -> None:
+    """What the run's amended constraint says now, once the run was told of it."""
+    for constraint in load(run.pk).constraints:
+        if constraint.amended:
+            actions.accept_amendment(
+                person=by, run_id=run.pk, number=constraint.number, seen=term_digest(constraint.amended.term),
+                reason="Two people compared it this morning.", submission=uuid4(),
+            )  # fmt: skip
+
+
+def accepted(run: Run) -> bool:
+    """Whether a person took the new text for the run."""
+    return run.events.filter(type="AmendmentAccepted").exists()
+
+
+def _held(run: Run) -> tuple[Statement, str]:
+    """What counts, and the digest of all that rests on it."""
+    latest = held_for(run)
+    if latest is None:
+        raise ValueError(f"nobody holds a constraint for {run.pk}")
+    return latest, constrained.impact(tenant_id=latest.tenant_id, ref=latest.ref).digest

@@ -113,6 +113,39 @@ def _confirm(run: Run, people: People) -> None:
     limited.confirm(run, people.operator)
 
 
+def _limit_then_revoke(run: Run, people: People) -> None:
+    """A person limits the run, and the plan made under it is approved; then the constraint is revoked."""
+    if limited.held_for(run) is None:
+        limited.limit(run, people.operator)
+        return
+    with transaction.atomic():
+        fence_exclusive(run.tenant_id)
+        _approve(run, people)
+        limited.revoke(run, people.operator)
+
+
+def _limit_then_amend(run: Run, people: People) -> None:
+    """A person limits the run, and says it otherwise once a plan was made under it."""
+    held = limited.held_for(run)
+    if held is None:
+        limited.limit(run, people.operator)
+    elif held.version == 1:
+        limited.amend(run, people.operator)
+
+
+def _accept(run: Run, people: People) -> None:
+    limited.accept(run, people.operator)
+
+
+def _limit_approved(run: Run, people: People) -> None:
+    """It is approved, and before anything is sent a person limits the run further: the approval is void."""
+    if limited.held_for(run):
+        return
+    with transaction.atomic():
+        _approve(run, people)
+        limited.limit(run, people.operator)
+
+
 def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
     """Begun under a constraint that its source does not state any more."""
     gone = Constraint(
@@ -361,6 +394,14 @@ LIFE: Final[dict[str, Life]] = {
     "authority_lost": Life(goal="A payment for somebody who left", begin=_left),
     "constraint_withdrawn": Life(goal="A payment under a constraint that is gone", begin=_gone_constraint),
     "constraint_amended": Life(goal="A payment under a constraint that changed", begin=_other_constraint),
+    "constraint_revoked": Life(
+        goal="A payment whose constraint was revoked after it was approved", input=_CAREFUL, begin=_start,
+        waiting=_limit_then_revoke, reason="constraint_withdrawn",
+    ),
+    "amendment_accepted": Life(
+        goal="A payment whose constraint says more now", input=_CAREFUL, begin=_start, waiting=_limit_then_amend,
+        stopped=_accept, state="waiting_approval", shows=limited.accepted,
+    ),
     "scope_widened": Life(
         goal="A payment whose scope was widened while nobody looked", input=_CAREFUL, begin=_start_scoped,
         waiting=_scope_widens, reason="constraint_amended",
@@ -458,6 +499,10 @@ LIFE: Final[dict[str, Life]] = {
     "voided_by_grant": Life(
         goal="A payment whose grant was ended, and that was lent to anew", input=_CAREFUL, begin=_start,
         waiting=_grant_ends, stopped=_lend_anew, state="waiting_approval", shows=voided.ended,
+    ),
+    "voided_by_constraint": Life(
+        goal="A payment that was limited after it was approved", input=_CAREFUL, begin=_start,
+        waiting=_limit_approved, state="waiting_approval", shows=voided.ended,
     ),
     "expired": Life(
         goal="A payment that nobody decided in time", input={"mood": Mood.BRIEF.value}, begin=_start,

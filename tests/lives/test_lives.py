@@ -14,7 +14,7 @@ from django.test.utils import override_settings
 from examples.lives.lives import LIFE, begin, follow
 from examples.lives.stage import stage
 from examples.refunds.demo.people import OPERATOR, PEOPLE, VIEWER, make_house
-from runs import agents, engine
+from runs import actions, agents, engine
 from runs.ledger import load
 from runs.machine.safety import Action, decisions_of, next_safe_action
 from runs.machine.state import TERMINAL, EffectStatus, State
@@ -45,6 +45,7 @@ def _lived() -> dict[str, Run]:
             engine.advance(runs[reason].pk)
             for child in Run.objects.filter(parent=runs[reason]):
                 engine.advance(child.pk)
+        actions.mark_constraints(10)
         time.sleep(0.1)
         if left == ["observation_stale"]:
             clock.move(timedelta(seconds=5))  # between the tries at reading
@@ -96,6 +97,7 @@ CAUSES = {
     "voided_by_approver": "Gustav Moll, who approved, lost the right",
     "voided_by_quorum": "Gustav Moll, who approved, lost the right",
     "voided_by_policy": "from lives/1 to ruled/held/1",
+    "voided_by_constraint": "The digest of the constraints changed from",
     "voided_by_grant": "lent to the run anew: grant G-",
     "out_of_bounds": "came as &quot;50.00&quot;. Nothing was sent.",
     "expired": "nobody’s approval stands.",
@@ -169,7 +171,8 @@ def test_limits_that_were_broken_inferred_and_widened_are_shown(lives: dict[str,
     client.post("/login/", {"username": OPERATOR.username, "password": f"password of {OPERATOR.username}"})
     page = {
         name: client.get(f"/runs/{lives[name].pk}/").content.decode()
-        for name in ("constraint_broken", "constraint_inferred", "scope_widened")
+        for name in LIFE
+        if "constraint" in name or name in ("scope_widened", "amendment_accepted")
     }
     assert "since it breaks C-2 “at most 500”" in page["constraint_broken"]
     assert load(lives["constraint_broken"].pk).plans == ()
@@ -178,3 +181,7 @@ def test_limits_that_were_broken_inferred_and_widened_are_shown(lives: dict[str,
     for text in ("Only orders of this department.", "Orders of any department."):
         assert text in page["scope_widened"]
     assert not load(lives["scope_widened"].pk).effects
+    assert "The bank compares accounts by itself now." in page["constraint_revoked"]
+    assert not load(lives["constraint_revoked"].pk).effects
+    assert "The supplier’s bank account was compared with the contract by two people." in page["amendment_accepted"]
+    assert load(lives["amendment_accepted"].pk).plans[-1].version == 3

@@ -35,7 +35,7 @@ OPERATOR = DemoPerson(
     rights=(
         Right.VIEW_RUNS, Right.START_RUNS, Right.OPERATE_RUNS, Right.RECONCILE_EFFECTS, Right.CANCEL_RUNS,
         Right.ATTEST_EFFECTS, Right.RESTART_RUNS, Right.REREDUCE_RUNS, Right.SEE_VALUES, Right.REVISE_GOALS,
-        Right.SEE_AUDIT,
+        Right.REVOKE_CONSTRAINTS, Right.SEE_AUDIT,
     ),
 )  # fmt: skip
 APPROVER = DemoPerson(
