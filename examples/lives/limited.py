@@ -8,9 +8,11 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from django.db import transaction
+
+from accounts.rights import Right
 from examples.lives.agent import SCOPE, SCOPED
 from runs import actions, constrained
-from runs.ledger import load
 from runs.machine import decide
 from runs.machine.constraints import term_digest
 from runs.models import Agent, Statement
@@ -69,10 +71,12 @@ def _last(run: Run) -> int:
 
 def limit(run: Run, by: User) -> None:
     """One more constraint, for this run alone: what was planned and approved without it is void."""
-    actions.limit_run(
-        person=by, run_id=run.pk, name="account compared", text=WORDS, predicate="", submission=uuid4(),
-        reason="A supplier was paid to a stranger’s account.", impact=decide.limit_impact(load(run.pk)).digest,
-    )  # fmt: skip
+    with transaction.atomic():
+        _row, state, _now = actions.locked(by, run.pk, Right.VIEW_RUNS)
+        actions.limit_run(
+            person=by, run_id=run.pk, name="account compared", text=WORDS, predicate="", submission=uuid4(),
+            reason="A supplier was paid to a stranger’s account.", impact=decide.limit_impact(state).digest,
+        )  # fmt: skip
 
 
 def held_for(run: Run) -> Statement | None:
@@ -100,12 +104,14 @@ def amend(run: Run, by: User) -> None:
 
 def accept(run: Run, by: User) -> None:
     """What the run's amended constraint says now, once the run was told of it."""
-    for constraint in load(run.pk).constraints:
-        if constraint.amended:
-            actions.accept_amendment(
-                person=by, run_id=run.pk, number=constraint.number, seen=term_digest(constraint.amended.term),
-                reason="Two people compared it this morning.", submission=uuid4(),
-            )  # fmt: skip
+    with transaction.atomic():
+        _row, state, _now = actions.locked(by, run.pk, Right.VIEW_RUNS)
+        for constraint in state.constraints:
+            if constraint.amended:
+                actions.accept_amendment(
+                    person=by, run_id=run.pk, number=constraint.number, seen=term_digest(constraint.amended.term),
+                    reason="Two people compared it this morning.", submission=uuid4(),
+                )  # fmt: skip
 
 
 def accepted(run: Run) -> bool:

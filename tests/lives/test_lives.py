@@ -183,5 +183,8 @@ def test_limits_that_were_broken_inferred_and_widened_are_shown(lives: dict[str,
     assert not load(lives["scope_widened"].pk).effects
     assert "The bank compares accounts by itself now." in page["constraint_revoked"]
     assert not load(lives["constraint_revoked"].pk).effects
-    assert "The supplier’s bank account was compared with the contract by two people." in page["amendment_accepted"]
+    assert (
+        "The supplier’s bank account was compared with the contract by two people."
+        in page["amendment_accepted"]
+    )
     assert load(lives["amendment_accepted"].pk).plans[-1].version == 3
