@@ -167,6 +167,8 @@ class PeopleAction(models.TextChoices):
     GROUP_LEFT = "group_left", _("took a person out of a group")
     TENANT_MADE = "tenant_made", _("made an organisation")
     TENANT_CHANGED = "tenant_changed", _("changed an organisation")
+    AGENT_ADDED = "agent_added", _("let an organisation use an agent")
+    AGENT_TITLED = "agent_titled", _("gave an agent another title")
     MANAGER_MADE = "manager_made", _("let a person manage organisations")
     MANAGER_ENDED = "manager_ended", _("ended that a person manages organisations")
 

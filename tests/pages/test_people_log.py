@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accounts.groups import give_right, leave_group
-from accounts.models import TenantGroup, User
+from accounts.models import PeopleChange, TenantGroup, User
 from accounts.organisations import may_organise
 from accounts.people import add_member
 from accounts.rights import Right, may
@@ -45,10 +45,16 @@ def test_an_organisation_gets_an_agent_whose_code_is_installed(settings: Setting
     agents.registered.cache_clear()
     told = StringIO()
     call_command("first_person", "ada", "acme", stdout=told)
-    for title in ("", "Supplier refunds"):
+    for title in ("", "Money back", "Money back"):
         call_command("add_agent", "refunds", "acme", title=title, stdout=told)
     agent = Agent.objects.get(tenant__slug="acme")
-    assert (agent.name, agent.title) == ("refunds", "Supplier refunds")
+    assert (agent.name, agent.title) == ("refunds", "Money back")
+    told_of = PeopleChange.objects.filter(tenant=agent.tenant, action__startswith="agent_").order_by("pk")
+    titles = [(line.action, line.detail.get("was"), line.detail["became"]) for line in told_of]
+    assert titles == [
+        ("agent_added", None, "Supplier refunds"),
+        ("agent_titled", "Supplier refunds", "Money back"),
+    ]
     ada, now = User.objects.get(username="ada"), database_now()
     give_right(to=ada, right=Right.START_RUNS, place=agent, tenant=agent.tenant, actor=ada, now=now)
     assert may(ada, Right.START_RUNS, agent)
