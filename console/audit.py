@@ -15,7 +15,8 @@ from accounts.models import User
 from accounts.rights import Right, tenants_with
 from accounts.zones import in_utc
 from console import audit_export
-from console.audit_log import ACTIONS, PAGE, PEOPLE, RIGHTS, Filters, Row, page_of, sources
+from console.audit_frame import Row
+from console.audit_log import ACTIONS, PAGE, PEOPLE, RIGHTS, Filters, page_of, sources
 from runs.ledger import chain_problem
 from runs.models import Run
 from runs.pages import words

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.rights import Right, tenants_with
-from console.audit_log import Filters, Row, all_of, sources
+from console.audit_frame import Row
+from console.audit_log import Filters, all_of, sources
 from runs.clock import database_now
 
 COLUMNS: Final = (

@@ -27,8 +27,13 @@ from accounts.models import User
 from accounts.rights import Right, tenants_with
 from approvals.models import Attempt
 from approvals.models import Decision as Decided
-from console import audit_people, audit_rights
+from console import audit_constraints, audit_people, audit_policies, audit_rights
+from console.audit_frame import Row, origin, visible
 from runs import seeing
+from runs.actions.constraints import ADD, AMEND, WITHDRAW
+from runs.actions.limiting import CONFIRM
+from runs.actions.policies import ADD as ADD_POLICY
+from runs.actions.policies import RELEASE as RELEASE_POLICY
 from runs.machine import events as e
 from runs.machine.hidden import Hidden
 from runs.models import Event, Submission
@@ -39,7 +44,6 @@ PAGE = 50
 CHUNK = 500  #: rows that an export reads at a time
 #: A subject begins with the run that it is about; the id of a run that a step started is longer than others.
 RUN_ID = "^run_[0-9A-Z]+"
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +80,25 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
     "retry": (gettext_lazy("Try a refused step again"), e.RunResumed.__name__, "retry"),
     "move": (gettext_lazy("Move a run to another version"), e.VersionMoved.__name__, "move"),
     "goal": (gettext_lazy("Revise the goal"), e.GoalRevised.__name__, "revise goal"),
+    ADD: (gettext_lazy("Hold a constraint"), "", ADD),
+    AMEND: (gettext_lazy("State a constraint otherwise"), "", AMEND),
     "revoke": (
-        gettext_lazy("Revoke a constraint for a run"),
+        gettext_lazy("Withdraw a constraint"),
         e.ConstraintWithdrawn.__name__,
-        "revoke_constraint",
+        WITHDRAW,
+    ),
+    "confirm": (
+        gettext_lazy("Confirm a constraint that an agent inferred"),
+        e.ConstraintConfirmed.__name__,
+        CONFIRM,
     ),
     "accept": (
         gettext_lazy("Accept an amended constraint"),
         e.AmendmentAccepted.__name__,
         "accept amendment",
     ),
+    ADD_POLICY: (gettext_lazy("Add a version of a policy"), "", ADD_POLICY),
+    RELEASE_POLICY: (gettext_lazy("Release a policy"), "", RELEASE_POLICY),
     "lend": (gettext_lazy("Lend to a run anew"), e.AuthorityLent.__name__, "lend"),
     "end_grant": (gettext_lazy("End a grant"), "", "end_grant"),
     "check": (gettext_lazy("Have the checks made"), e.ChecksMade.__name__, "check"),
@@ -111,6 +124,7 @@ PEOPLE = "people"
 #: What is kept of refused attempts only: the form was sent without a choice, or takes back what it did.
 _ALSO_TRIED: dict[str, Promise] = {
     "decide": gettext_lazy("Decide"),
+    **audit_constraints.TRIED,
     **audit_people.TRIED,
 }
 REFUSALS: dict[str, Promise] = {
@@ -202,8 +216,10 @@ def sources(person: User, filters: Filters) -> list[Source]:
         _formed(person, filters, "rereduce", _made_anew),
         _formed(person, filters, "end_grant", _ended),
     ]
+    of_runs += _stated(person, filters)
     seen = [replace(source, entries=partial(_seen, person, source.entries)) for source in of_runs]
-    return [*seen, _rights(person, filters), *_people(person, filters, sign_ins=False)]
+    others = [*_policies(person, filters), *_people(person, filters, sign_ins=False)]
+    return [*seen, _rights(person, filters), *others]
 
 
 def _seen(person: User, entries: Callable[[list[Any]], list[Row]], rows: list[Any]) -> list[Row]:
@@ -237,6 +253,28 @@ def _people(person: User, filters: Filters, *, sign_ins: bool) -> list[Source]:
         signed = audit_people.sign_ins(person, named=filters.person, result=filters.result)
         rows = signed.filter(filters.when())
         found.append(Source(rows=rows, entries=lambda some: [audit_people.sign_in_row(x) for x in some]))
+    return found
+
+
+def _stated(person: User, filters: Filters) -> list[Source]:
+    """Constraints that are held here: for a run alone, or for all of an agent or an organisation."""
+    if filters.result == "refused" or filters.action not in ("", *audit_constraints.WANTED):
+        return []
+    found = audit_constraints.statements(person, named=filters.person, run=filters.run, action=filters.action)
+    return [Source(rows=found.filter(filters.when()), entries=audit_constraints.as_rows)]
+
+
+def _policies(person: User, filters: Filters) -> list[Source]:
+    """Policies that are held here, which are about no run."""
+    if filters.run or filters.result == "refused":
+        return []
+    found: list[Source] = []
+    if filters.action in ("", ADD_POLICY):
+        added = audit_policies.versions(person, named=filters.person).filter(filters.when())
+        found.append(Source(rows=added, entries=audit_policies.version_rows))
+    if filters.action in ("", RELEASE_POLICY):
+        released = audit_policies.releases(person, named=filters.person).filter(filters.when())
+        found.append(Source(rows=released, entries=audit_policies.release_rows))
     return found
 
 
@@ -289,7 +327,8 @@ def _tried(person: User, filters: Filters) -> Source:
     if filters.run:
         wanted &= Q(about=filters.run)
     if filters.action:
-        wanted &= Q(action=ACTIONS[filters.action][2])
+        also = [tried for tried, under in audit_constraints.FOUND_UNDER.items() if under == filters.action]
+        wanted &= Q(action__in=[ACTIONS[filters.action][2], *also])
     found = attempts.filter(wanted & filters.when()).order_by("-at", "-pk")
     elsewhere = filters.result == "recorded"
     return Source(rows=found.none() if elsewhere else found, entries=lambda some: [_refused(x) for x in some])
@@ -297,11 +336,7 @@ def _tried(person: User, filters: Filters) -> Source:
 
 def _formed(person: User, filters: Filters, action: str, row: Callable[[Submission], Row]) -> Source:
     """What is no event of a run: only the form tells it."""
-    mine = Q(person_id=person.pk, tenant__in=person.tenants())
-    wanted = Q(action=action) & filters.when()
-    wanted &= mine | Q(tenant__in=tenants_with(person, Right.SEE_AUDIT))
-    if filters.person:
-        wanted &= Q(person__display_name=filters.person) | Q(person__username=filters.person)
+    wanted = Q(action=action) & filters.when() & visible(person, by="person", named=filters.person)
     if filters.run:
         wanted &= Q(run_id=filters.run)
     found = Submission.objects.filter(wanted).select_related("person").order_by("-at", "pk")
@@ -332,7 +367,7 @@ def _event(event: Event, came: dict[tuple[str, str, int], Row]) -> Row:
             (_("State before and after"), f"{event.state_before or '–'} → {event.state_after}"),
             (_("Hash"), bytes(event.hash).hex()),
         ],
-        **_origin(_origin_of(event, told, came)),
+        **origin(_origin_of(event, told, came)),
     }
 
 
@@ -368,10 +403,6 @@ def _origin_of(event: Event, told: e.Event | None, came: dict[tuple[str, str, in
     return decided or (came[event.run_id, event.actor_id, min(mine)] if mine else {})
 
 
-def _origin(came: Row) -> Row:
-    return {"via": came.get("via", ""), "ip": came.get("ip", ""), "request_id": came.get("request_id", "")}
-
-
 def _made_anew(form: Submission) -> Row:
     differed = form.result.get("differences", [])
     return {
@@ -385,7 +416,7 @@ def _made_anew(form: Submission) -> Row:
         "seen": _("version %(seq)s") % {"seq": form.seq},
         "reason": "",
         "details": [(_("What differed"), line) for line in differed],
-        **_origin(form.origin),
+        **origin(form.origin),
     }
 
 
@@ -402,7 +433,7 @@ def _ended(form: Submission) -> Row:
         "seen": str(form.result.get("impact", "")),
         "reason": str(form.result.get("why", "")),
         "details": [(_("Grant"), grant)],
-        **_origin(form.origin),
+        **origin(form.origin),
     }
 
 

@@ -104,7 +104,8 @@ def _places(person: User) -> dict[str, Place]:
     return {**{f"tenant-{t.pk}": t for t in tenants}, **{f"agent-{a.pk}": a for a in agents}}
 
 
-def _named(place: Place) -> str:
+def named_place(place: Place) -> str:
+    """For what a constraint is held, as pages say it."""
     match place:
         case Tenant():
             return _("all agents of %(name)s") % {"name": place.name}
@@ -118,7 +119,7 @@ def _list(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResp
     person = person_of(request)
     context = {
         "constraints": [_row(row) for row in _readable(person)],
-        "places": [{"value": key, "label": _named(place)} for key, place in _places(person).items()],
+        "places": [{"value": key, "label": named_place(place)} for key, place in _places(person).items()],
         "names": [{"name": name, "text": text} for name, text in NAMES.items()],
         "submission": new_submission(), "values": {}, "errors": [],
     }  # fmt: skip
@@ -130,7 +131,7 @@ def _row(row: Statement) -> Context:
     return {
         "name": row.name, "text": row.text, "predicate": row.predicate, "version": row.version, "at": row.at,
         "by": row.by.shown_name, "reason": row.reason, "withdrawn": row.withdrawn, "url": address(row.ref),
-        "for": _named(place_of(row)), "kind": str(words.SOURCES.get(row.kind, row.kind)),
+        "for": named_place(place_of(row)), "kind": str(words.SOURCES.get(row.kind, row.kind)),
         "progress": _told(progress) if progress and progress.runs else "",
     }  # fmt: skip
 
@@ -239,7 +240,7 @@ def _forbidden(
 ) -> HttpResponse:
     """403, with who can."""
     tenant_id = place.pk if isinstance(place, Tenant) else place.tenant_id
-    _keep(request, tenant_id, action, _named(place), "not_allowed")
+    _keep(request, tenant_id, action, named_place(place), "not_allowed")
     people = [p for p in holders(error.denial.right, place) if p != person_of(request)]
     context = {
         "incident_id": getattr(request, "request_id", ""), "rule": error.denial.sentence,

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, transaction
+from django.test import Client
 from playwright.sync_api import Browser
 
 from accounts.models import RightChange
@@ -19,12 +20,15 @@ from accounts.rights import Right, grant_right, withdraw_right
 from approvals.models import Attempt, Decision, Request, Verdict
 from console.audit_export import harmless
 from runs.clock import database_now
-from runs.models import Event, Submission
+from runs.models import Event, Statement, Submission
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, read
+from tests.pages.test_constraints_held import page_of, sends
+from tests.pages.test_policies import keep, release
 from tests.pages.test_review import address
 from tests.people import House
+from tests.runs.test_withdrawal import WHY, add, revoke
 
 
 @pytest.fixture(autouse=True)
@@ -171,6 +175,95 @@ def test_nobody_changes_what_stands_in_the_log_and_its_chains_are_verified(
         ):
             with pytest.raises(DatabaseError), transaction.atomic():
                 spoil()
+
+
+def held_by_forms(house: House, client: Client) -> Statement:
+    """A constraint held for the agent, stated otherwise and withdrawn, each by its form."""
+    said = {"place": f"agent-{house.agent.pk}", "name": "hours", "text": "Pay by day.", "reason": WHY}
+    client.post("/constraints/", {**sends(read(client.get("/constraints/")), "add"), **said})
+    first = Statement.objects.get(name="hours")
+    for step in ({"step": "amend", "text": "Pay at night."}, {"step": "withdraw"}):
+        form = sends(read(client.get(page_of(first))), "amend")
+        assert client.post(page_of(first), {**form, **step, "reason": WHY}).status_code == 302
+    return first
+
+
+def test_what_is_held_is_told_with_what_was_tried_under_the_same_filter(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    for right in (Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS):
+        grant_right(to=house.operator, right=right, obj=house.tenant, actor=None, now=database_now())
+    run, client, auditor = house.waiting(), sign_in(house.operator), sign_in(house.viewer)
+    first = held_by_forms(house, client)
+    form = read(client.get(f"/runs/{run.pk}/constraints/add/")).part("add-form").sends()
+    said = {"name": "no mails", "text": "No mails.", "predicate": "", "reason": WHY}
+    assert client.post(f"/runs/{run.pk}/constraints/add/", {**form, **said}).status_code == 302
+    auditor.post(f"/runs/{run.pk}/constraints/add/", {**form, **said})
+    for step in ("amend", "withdraw"):
+        auditor.post(page_of(first), {"step": step, "text": "x", "reason": WHY, "submission": str(uuid4())})
+
+    found = {
+        action: entries(read(auditor.get(f"/audit/?action={action}")))
+        for action in ("add_constraint", "amend_constraint", "revoke")
+    }
+    (tried, here, held), (not_amended, amended), (not_ended, ended) = found.values()
+    assert "tried: Add a constraint to a run" in tried and "refused" in tried
+    assert "held the constraint “no mails”" in here and run.pk in here and "console" in here
+    assert "held the constraint “hours”" in held and "payer of Acme" in held and WHY in held
+    assert "tried: State a constraint otherwise" in not_amended and "tried: Withdraw" in not_ended
+    assert "stated the constraint “hours” otherwise" in amended and "saw version 1" in amended
+    assert "Text before Pay by day." in amended and "Text afterwards Pay at night." in amended
+    assert "withdrew the constraint “hours”" in ended and "saw version 2" in ended and "127.0.0.1" in ended
+    page = read(auditor.get(f"/audit/?run={run.pk}&action=add_constraint&result=recorded"))
+    assert len(entries(page)) == 1 and page.one("tbody").all(
+        "a", href=page_of(Statement.objects.get(run=run))
+    )
+    own = read(client.get("/audit/?action=amend_constraint")).text
+    assert "stated the constraint" in own and "tried:" not in own
+    for kind in ("csv", "jsonl"):
+        text = b"".join(auditor.get(f"/audit/export.{kind}?action=amend_constraint")).decode()
+        assert "stated the constraint “hours” otherwise" in text and "Text before: Pay by day." in text
+        assert "hours" not in b"".join(sign_in(house.stranger).get(f"/audit/export.{kind}")).decode()
+        assert "hours" not in b"".join(sign_in(house.approver).get(f"/audit/export.{kind}")).decode()
+
+
+def test_a_constraint_that_is_withdrawn_everywhere_on_the_page_of_a_run_is_about_that_run(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    for right in (Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS):
+        grant_right(to=house.operator, right=right, obj=house.tenant, actor=None, now=database_now())
+    held, run = add(house, house.operator), house.waiting()
+    revoke(house.operator, held, about=run)
+
+    (row,) = entries(read(sign_in(house.viewer).get(f"/audit/?action=revoke&run={run.pk}")))
+
+    assert "withdrew the constraint “hours”" in row and f"{run.pk} saw" in row
+    assert "Held for payer of Acme" in row and "command" in row
+
+
+def test_added_and_released_policies_are_told(house: House, sign_in: SignIn) -> None:
+    grant_right(
+        to=house.operator, right=Right.MANAGE_POLICIES, obj=house.agent, actor=None, now=database_now()
+    )
+    client, auditor = sign_in(house.operator), sign_in(house.viewer)
+    url = keep(client)
+    assert release(client, url) == release(client, "/policies/payer/0/") == 302
+    auditor.post("/policies/payer/new/", {"text": "{}", "reason": WHY, "submission": str(uuid4())})
+
+    tried, added = entries(read(auditor.get("/audit/?action=add_policy")))
+    back, released = entries(read(auditor.get("/audit/?action=release_policy")))
+
+    assert "tried: Add a version of a policy" in tried
+    assert "added version 1 of the policy" in added and "two pairs of eyes" in added and "127.0.0.1" in added
+    assert "released version 1 of the policy" in released and "In force before the agent’s own" in released
+    assert "released the agent’s own policy" in back and "In force before version 1" in back
+    assert "console" in back and "payer of Acme" in back
+    assert not read(auditor.get("/audit/?action=add_policy&result=refused&person=Operator")).all("table")
+    text = b"".join(auditor.get("/audit/export.csv?action=release_policy")).decode()
+    assert "as decided on Monday" in text and "released version 1" in text
+    for who in (house.stranger, house.approver):
+        theirs = b"".join(sign_in(who).get("/audit/export.jsonl")).decode()
+        assert "of the policy" not in theirs
 
 
 @pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@x", "\t=1", " =1", "\uff1d1"])
