@@ -88,7 +88,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
         WITHDRAW,
     ),
     "confirm": (
-        gettext_lazy("Confirm a constraint that an agent inferred"),
+        gettext_lazy("Confirm an inferred constraint"),
         e.ConstraintConfirmed.__name__,
         CONFIRM,
     ),
