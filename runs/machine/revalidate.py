@@ -252,7 +252,8 @@ def _authority(state: s.RunState, facts: Facts) -> Iterator[Check]:
                 yield Check(
                     name="authority", passed=False, subject=used[0], was=", ".join(lent), now="out_of_scope"
                 )
-    if len(state.lendings) > 1:
+    # Where nothing is left to do there is nothing that a person could approve.
+    if len(state.lendings) > 1 and state.remaining:
         before = state.lendings[-2].lent.grant
         yield Check(name="authority", passed=not state.reenters, subject=REENTRY, was=before, now=grant)
 

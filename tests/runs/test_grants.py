@@ -390,6 +390,34 @@ def test_a_run_that_asks_for_approval_stops_at_the_end_of_its_grant_and_asks_aga
     assert advance(run).state is State.SUCCEEDED
 
 
+def test_a_run_with_nothing_left_to_approve_ends_on_what_was_lent_anew(
+    house: House, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last step is a wait, during which the grant ends: once lent to, it asks nobody, and does not ask for ever."""
+    run = house.scripted([{"tool": "tell", "order": "1"}, {"signal": "go", "name": "answer"}])
+    end(house, Grant.objects.get(runs=run))
+    house.answer(run, "go")
+    assert why(advance(run)) == [("authority_lost", "ended")]
+
+    house.lend(run)
+    monkeypatch.setattr(engine, "_step", _at_most(10, engine._step))
+    state = advance(run)
+
+    assert (state.state, state.requests) == (State.SUCCEEDED, ())
+    assert world.times("tell:1") == 1
+
+
+def _at_most(times: int, then: Callable[..., bool]) -> Callable[..., bool]:
+    """The function, which may be called so often and no more."""
+    left = iter(range(times))
+
+    def called(*arguments: object) -> bool:
+        assert next(left, None) is not None, f"it does not end after {times} steps"
+        return then(*arguments)
+
+    return called
+
+
 @pytest.mark.parametrize("how", ["expired", "session"])
 def test_the_sweep_finds_every_end(house: House, world: World, clock: Clock, how: str) -> None:
     session = SessionStore()

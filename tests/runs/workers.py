@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from runs.ledger import append
 from runs.machine import events as e
 from runs.machine.state import RunState
 from tests.fixtures.clock import Clock
+
+#: No life of a test needs so many events in one go: a run that makes more is one that does not end.
+ENDLESS: Final = 200
 
 
 class Died(BaseException):
@@ -48,6 +51,7 @@ class Workers:
     time: _Time = field(default_factory=_Time)
     dead: set[int] = field(default_factory=set)
     number: int = 0  #: who works now
+    events: int = 0  #: made since somebody began to work
     made: int = 0
     dies_in: int | None = None  #: after so many points more
     dying: bool = False
@@ -59,7 +63,7 @@ class Workers:
         """A new worker moves the run, and dies after `dies_in` points; how many events that made."""
         self.made += 1
         before, self.number = self.number, self.made
-        self.dies_in, self.dying = dies_in, False
+        self.dies_in, self.dying, self.events = dies_in, False, 0
         try:
             return engine.advance(run)
         except Died:
@@ -79,6 +83,10 @@ class Workers:
             raise Died(point)
 
     def reach_each(self, run: str, when: str, events: Sequence[object]) -> None:
+        self.events += len(events) if when == "before" else 0
+        if self.events > ENDLESS:
+            made = "+".join(type(event).__name__ for event in events)
+            pytest.fail(f"{run} goes on for ever: {made}")
         self.reach(run, f"{when} {'+'.join(type(event).__name__ for event in events)}")
 
     def passes(self, length: timedelta) -> None:
