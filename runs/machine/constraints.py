@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -38,7 +39,13 @@ NOT_ASKED = SourceNow(became=Became.UNREACHABLE, why="its source was not asked")
 
 def identity(term: Term) -> str:
     """Equal for the same constraint of a source, whatever it says by now. Without a name its text is what it is."""
-    return canonical([term.source_kind, term.source_ref, term.name or term.text])
+    return _identity(term.source_kind, term.source_ref, term.name or term.text)
+
+
+# Every check of a run asks for each of its constraints, and again for each that is stated.
+@lru_cache(maxsize=4096)
+def _identity(kind: str, ref: str, which: str) -> str:
+    return canonical([kind, ref, which])
 
 
 def said(term: Term) -> str:
