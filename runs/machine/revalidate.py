@@ -160,6 +160,9 @@ def _deadlines(state: s.RunState, now: datetime) -> Iterator[Check]:
     if deadline := state.identity.deadline:
         yield Check(name="deadline", passed=now <= deadline, was=deadline.isoformat(), now=now.isoformat())
     request = state.request
+    # An approval is for what is still to be sent: where no step is left, its end ends nothing.
+    if request and not state.remaining:
+        return
     if request and request.status is s.RequestStatus.VALID:
         until = request.expires_at
         yield Check(name="approval", passed=now < until, was=until.isoformat(), now=now.isoformat())
@@ -214,6 +217,13 @@ def _plan(state: s.RunState, plan: s.PlanVersion, facts: Facts) -> Iterator[Chec
 
 
 def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
+    if state.remaining:
+        yield from _approvers(state, facts)
+    yield from _authority(state, facts)
+    yield from _budget(state, facts)
+
+
+def _approvers(state: s.RunState, facts: Facts) -> Iterator[Check]:
     for person in facts.approvers:
         yield Check(name="approvers", passed=not person.lost, subject=person.name, now=person.lost)
     request = state.request
@@ -224,8 +234,6 @@ def _people(state: s.RunState, facts: Facts) -> Iterator[Check]:
     for quorum in facts.unmet:
         now = f"{GROUP}{quorum.given}"
         yield Check(name="approvers", passed=False, subject=quorum.groups, was=str(quorum.needed), now=now)
-    yield from _authority(state, facts)
-    yield from _budget(state, facts)
 
 
 def _rounds(state: s.RunState) -> Iterator[Check]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 from pytest_django import Settings
 
 from accounts.rights import Right, withdraw_right
@@ -39,6 +40,28 @@ def test_it_is_announced_before_and_recorded_after(house: House, world: World, c
 
     assert [kind for kind in kinds(run) if "Expir" in kind] == ["ExpiryAnnounced", "ApprovalExpired"]
     assert Request.objects.get().state == "expired"
+
+
+@pytest.mark.parametrize("how", ["expired", "not allowed"])
+def test_an_approval_that_ends_with_nothing_left_to_send_ends_nothing(
+    house: House, world: World, clock: Clock, how: str
+) -> None:
+    run = house.scripted(
+        [{"tool": "pay", "order": "1", "amount": "500.00"}, {"signal": "go", "name": "rest"}]
+    )
+    house.decide(run, house.approver)
+    assert advance(run).state is State.WAITING
+    if how == "expired":
+        clock.move(OVER)
+    else:
+        with transaction.atomic():
+            withdraw_right(
+                to=house.approver, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now()
+            )
+    house.answer(run, "go")
+
+    assert advance(run).state is State.SUCCEEDED
+    assert_replays(run)
 
 
 @pytest.fixture
