@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 LASTS = timedelta(seconds=60)
 #: How long a sender waits for the broker to say that it took a message.
 PATIENCE = timedelta(seconds=2)
+#: Workers that tell runs of a changed constraint at the same time. Each works half of the time, PostgreSQL the other.
+MARKERS = 4
 
 
 def wake_on_commit(*, run_id: str, agent: str, version: str) -> None:
@@ -44,8 +46,12 @@ def wake_each(*, run_ids: Sequence[str], agent: str, version: str, lasts: timede
 
 
 def mark_on_commit() -> None:
-    """Once the transaction under way has committed, have the runs told whose constraints changed at their source."""
-    transaction.on_commit(partial(_sent, "runs.mark", {}, "handoff", LASTS), robust=True)
+    """Once the transaction under way has committed, have the runs told whose constraints changed at their source.
+
+    By so many workers at once: each skips the runs that another has in hand.
+    """
+    for _ in range(MARKERS):
+        transaction.on_commit(partial(_sent, "runs.mark", {}, "handoff", LASTS), robust=True)
 
 
 def _sent(task: str, arguments: dict[str, Any], queue: str, lasts: timedelta) -> bool:
