@@ -158,9 +158,12 @@ def _gone_constraint(agent: Agent, people: People, life: Life, reason: str) -> R
 
 def _other_constraint(agent: Agent, people: People, life: Life, reason: str) -> Run:
     """Begun under a constraint that its source states in another version now."""
-    stated, *_others = LIVES.constraints
-    before = replace(stated, source_version="0")
-    with _registered(replace(LIVES, constraints=(before,))):
+    plain, cap = LIVES.constraints
+    before = replace(
+        cap, source_version="0", text="A payment is at most 900.00 EUR.",
+        predicate="tool != 'pay' || money(arguments.amount) <= money('900.00')",
+    )  # fmt: skip
+    with _registered(replace(LIVES, constraints=(plain, before))):
         return _start(agent, people, life, reason)
 
 
