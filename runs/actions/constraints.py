@@ -24,7 +24,7 @@ from runs.actions.frame import Done, by_person, first_use, person_actor
 from runs.actions.goals import ImpactMoved
 from runs.actions.starting import ID_LETTERS
 from runs.clock import database_now
-from runs.limits import LONGEST_TEXT
+from runs.limits import LONGEST_CONSTRAINT_NAME, LONGEST_TEXT
 from runs.machine import decide
 from runs.machine import events as e
 from runs.machine import state as s
@@ -35,7 +35,6 @@ from runs.sources import held
 
 ADD, AMEND, WITHDRAW = "add_constraint", "amend_constraint", "revoke_constraint"
 WITHDRAW_HERE, ACCEPT = "revoke here", "accept amendment"
-LONGEST_NAME = 100
 
 
 class ConstraintRefused(ValueError):
@@ -258,7 +257,7 @@ def accept_amendment(
 
 def refuse_words(*, name: str, text: str, predicate: str, reason: str) -> None:
     """Raise ConstraintRefused where the words say too little or too much, or the predicate is no expression."""
-    for field, typed, most in (("name", name, LONGEST_NAME), ("text", text, LONGEST_TEXT)):
+    for field, typed, most in (("name", name, LONGEST_CONSTRAINT_NAME), ("text", text, LONGEST_TEXT)):
         if not typed.strip():
             raise ConstraintRefused(field, "empty")
         if len(typed) > most:

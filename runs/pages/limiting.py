@@ -14,7 +14,7 @@ from runs.limits import LONGEST_CONSTRAINT_NAME, LONGEST_TEXT
 from runs.machine import decide
 from runs.machine import state as s
 from runs.models import Run
-from runs.pages import parts, words
+from runs.pages import parts, revising, words
 from runs.pages.run_page import Reader, heading
 from runs.pages.stopping import may
 
@@ -70,11 +70,7 @@ def impact_lines(state: s.RunState, impact: decide.LimitImpact) -> Iterator[str]
         )
     if state.request and impact.request:
         yield _voided(state.request)
-    for effect in state.open_effects:
-        text = _(
-            "%(effect)s may be happening or have happened: it is settled first, and is not stopped by this."
-        )
-        yield text % {"effect": words.effect_title(effect)}
+    yield from revising.settled_first(state)
     for child in state.open_children:
         facts_ = {"run": child.run}
         yield (

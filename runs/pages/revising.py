@@ -97,11 +97,7 @@ def voided(request: s.Request) -> str:
 
 def _stops(state: s.RunState, impact: decide.GoalImpact) -> Iterator[str]:
     """What a run that stands still, or whose outcome is unknown, needs afterwards."""
-    for effect in state.open_effects:
-        text = _(
-            "%(effect)s may be happening or have happened: it is settled first, and is not stopped by this."
-        )
-        yield text % {"effect": words.effect_title(effect)}
+    yield from settled_first(state)
     for child in state.open_children:
         facts = {"run": child.run, "goal": words.ended(child.goal)}
         yield _("Keeps its own goal and is waited for before another plan is made: %(run)s. %(goal)s") % facts
@@ -111,6 +107,15 @@ def _stops(state: s.RunState, impact: decide.GoalImpact) -> Iterator[str]:
             yield _("Answered by this, so the run goes on: %(reason)s.") % facts
         else:
             yield _("Still needs a person afterwards: %(reason)s.") % facts
+
+
+def settled_first(state: s.RunState) -> Iterator[str]:
+    """The effects that are open, of which nothing that people change about a run stops one."""
+    for effect in state.open_effects:
+        text = _(
+            "%(effect)s may be happening or have happened: it is settled first, and is not stopped by this."
+        )
+        yield text % {"effect": words.effect_title(effect)}
 
 
 def _stays(state: s.RunState, impact: decide.GoalImpact) -> Iterator[str]:

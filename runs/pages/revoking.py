@@ -43,12 +43,13 @@ def context(
     """All of runs/revoke.html but what a sent form adds."""
     statement = statement_of(run, constraint)
     impact = constrained.impact(tenant_id=run.tenant_id, ref=statement.ref) if statement else None
+    possible, denied = _possible(run), _why_not_everywhere(reader.person, statement, constraint)
     return {
         "run": heading(run, state),
         "constraint": _shown(run, constraint),
         "over": _over(state, constraint),
-        "possible": _possible(run),
-        "phrase": name_of(constraint) if _possible(run) else "",
+        "possible": possible,
+        "phrase": name_of(constraint) if possible else "",
         "ends": _ends(state),
         "elsewhere": everywhere(statement, impact, reader.person, page=page)
         if statement and impact
@@ -58,8 +59,8 @@ def context(
         "here_digest": decide.goal_impact(state).digest,
         "statement": statement,
         "impact_digest": impact.digest if impact else "",
-        "may_everywhere": not _why_not_everywhere(reader.person, statement, constraint),
-        "why_not_everywhere": _why_not_everywhere(reader.person, statement, constraint),
+        "may_everywhere": not denied,
+        "why_not_everywhere": denied,
         **may("may_revoke", Right.REVOKE_CONSTRAINTS, reader),
         "values": {},
         "errors": [],

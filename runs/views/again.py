@@ -40,6 +40,23 @@ def conflicting(
     return {"values": values, "conflict": panel}
 
 
+def refused_with(
+    request: HttpRequest,
+    page: Opened,
+    error: Refusal,
+    status: int,
+    values: dict[str, str],
+    *,
+    text: str,
+    field: str,
+    of_condition: Callable[[str], tuple[str, str]] | None = None,
+) -> Context:
+    """What a page shows beside itself after a refusal with this status: the conflict, or what is wrong in the form."""
+    if status == 409:
+        return conflicting(request, page, error, values, text=text, field=field)
+    return {"values": values, "errors": errors_of(error, of_condition)}
+
+
 def phrase_errors(request: HttpRequest, phrase: str) -> Errors:
     """The error of a phrase that is not the one to be typed; none where none is asked for."""
     if not phrase or same_phrase(request.POST.get("phrase", ""), phrase):

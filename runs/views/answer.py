@@ -12,17 +12,15 @@ from runs import actions
 from runs.access import run_for
 from runs.answers import AnswerWrong, name_of, payload_of
 from runs.pages import answering
-from runs.views.again import conflicting, errors_of, typed_again
+from runs.views.again import refused_with, typed_again
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
     person_of,
-    shell,
-    show,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Errors, FormWrong, Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
 
@@ -69,21 +67,15 @@ def _checked(request: HttpRequest) -> tuple[str, str]:
 
 
 def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = answering.answer(page.run, page.state, page.reader)
-    return show(
-        request,
-        "runs/answer.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/answer.html", context, status=status)
 
 
 def _again(request: HttpRequest, run_id: str, error: Refusal, status: int) -> HttpResponse:
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
     values = typed_again(request, "name", "payload")
-    if status != 409:
-        return _page(request, page, {"values": values, "errors": errors_of(error)}, status=status)
-    kept = conflicting(request, page, error, values, text=_("Your answer was not recorded."), field="")
-    return _page(request, page, kept, status=409)
+    text = _("Your answer was not recorded.")
+    more = refused_with(request, page, error, status, values, text=text, field="")
+    return _page(request, page, more, status=status)

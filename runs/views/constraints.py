@@ -14,23 +14,21 @@ from approvals.models import LEAST_REASON
 from runs import actions
 from runs.access import NotPermitted, run_for
 from runs.actions.constraints import ACCEPT, WITHDRAW, refuse_reason
-from runs.limits import LONGEST_TEXT
+from runs.limits import LONGEST_CONSTRAINT_NAME, LONGEST_TEXT
 from runs.machine import decide
 from runs.machine import state as s
 from runs.machine.decide import AmendmentMoved
 from runs.pages import accepting, revising, revoking
-from runs.views.again import conflicting, errors_of, phrase_errors, typed_again
+from runs.views.again import conflicting, errors_of, phrase_errors, refused_with, typed_again
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
     number,
     person_of,
-    shell,
-    show,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
 
@@ -43,7 +41,7 @@ FIELDS = ("scope", "reason", "phrase")
 def revoke(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
     """GET shows what would end; POST withdraws the constraint, for this run or everywhere it applies."""
     page = opened(person_of(request), run_id)
-    found = _constraint(page, constraint)
+    found = accepted(page, constraint)
     if request.method != "POST":
         return _revoke_page(request, page, found, {})
     tried = Tried(
@@ -58,7 +56,8 @@ def revoke(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
     )
 
 
-def _constraint(page: Opened, number_: int) -> s.Constraint:
+def accepted(page: Opened, number_: int) -> s.Constraint:
+    """The constraint that the run accepted under this number. Raises Http404."""
     found = next((c for c in page.state.constraints if c.number == number_), None)
     if found is None:
         raise Http404
@@ -68,16 +67,11 @@ def _constraint(page: Opened, number_: int) -> s.Constraint:
 def _revoke_page(
     request: HttpRequest, page: Opened, found: s.Constraint, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = revoking.context(
         page.run, page.state, found, page.reader, page=number(request.GET.get("page")) or 1
     )
-    return show(
-        request,
-        "runs/revoke.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/revoke.html", context, status=status)
 
 
 def _revoke(request: HttpRequest, page: Opened, found: s.Constraint) -> HttpResponse:
@@ -149,7 +143,7 @@ def wrong(error: actions.ConstraintRefused) -> dict[str, str]:
         case _field, "same":
             message = _("It says this already, word for word.")
         case "name", _problem:
-            message = _("Use at most %(limit)d characters.") % {"limit": 100}
+            message = _("Use at most %(limit)d characters.") % {"limit": LONGEST_CONSTRAINT_NAME}
         case _:
             message = _("Use at most %(limit)d characters.") % {"limit": LONGEST_TEXT}
     return {"field": error.field, "message": message}
@@ -159,7 +153,7 @@ def _revoke_again(
     request: HttpRequest, run_id: str, constraint: int, error: Refusal, status: int
 ) -> HttpResponse:
     page = opened(person_of(request), run_id)
-    found, values = _constraint(page, constraint), typed_again(request, *FIELDS)
+    found, values = accepted(page, constraint), typed_again(request, *FIELDS)
     if status == 409:
         text = _("The constraint was not withdrawn, and nothing was ended. Compare it with what is true now.")
         kept = typed_again(request, "reason")
@@ -174,7 +168,7 @@ def _revoke_again(
 def accept(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
     """GET shows the old and the new text; POST accepts the new one for this run."""
     page = opened(person_of(request), run_id)
-    found = _constraint(page, constraint)
+    found = accepted(page, constraint)
     if request.method != "POST":
         return _accept_page(request, page, found, {})
     tried = Tried(
@@ -192,14 +186,9 @@ def accept(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
 def _accept_page(
     request: HttpRequest, page: Opened, found: s.Constraint, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = accepting.context(page.run, page.state, found, page.reader)
-    return show(
-        request,
-        "runs/accept.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/accept.html", context, status=status)
 
 
 def _accept(request: HttpRequest, page: Opened, found: s.Constraint) -> HttpResponse:
@@ -226,9 +215,7 @@ def _accept_again(
     request: HttpRequest, run_id: str, constraint: int, error: Refusal, status: int
 ) -> HttpResponse:
     page = opened(person_of(request), run_id)
-    found, values = _constraint(page, constraint), typed_again(request, "reason")
-    if status == 409:
-        text = _("Nothing was accepted. Read what the constraint says now, and decide again.")
-        more = conflicting(request, page, error, values, text=text, field="field-reason")
-        return _accept_page(request, page, found, more, status=409)
-    return _accept_page(request, page, found, {"values": values, "errors": errors_of(error)}, status=status)
+    found, values = accepted(page, constraint), typed_again(request, "reason")
+    text = _("Nothing was accepted. Read what the constraint says now, and decide again.")
+    more = refused_with(request, page, error, status, values, text=text, field="field-reason")
+    return _accept_page(request, page, found, more, status=status)

@@ -18,7 +18,7 @@ from runs.limits import LARGEST_FILE
 from runs.machine.canonical import plain
 from runs.pages import files, who, words
 from runs.views.frame import Context, console_page, new_submission, person_of, shell, show
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import FormWrong, Refusal, Tried, attempt, form_id
 from runs.views.results import result_of
 
@@ -87,9 +87,8 @@ def _hidden(request: HttpRequest, page: Opened) -> HttpResponse:
 
 
 def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
-    context = {**frame, **files.context(page.run, page.state, page.reader), "submission": new_submission()}
-    return show(request, "runs/artifacts.html", {**context, **more}, status=status)
+    context = {**files.context(page.run, page.state, page.reader), "submission": new_submission(), **more}
+    return show_about(request, page, "runs/artifacts.html", context, status=status)
 
 
 def _attach(request: HttpRequest, page: Opened) -> HttpResponse:

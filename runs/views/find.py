@@ -22,12 +22,10 @@ from runs.views.frame import (
     new_submission,
     number,
     person_of,
-    shell,
-    show,
     signed_in_at,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.reconcile import effect_of
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id
 from runs.views.results import to_run
@@ -64,13 +62,8 @@ def _page(
 ) -> HttpResponse:
     again_in = stands_elsewhere(page.state.identity, effect)
     context = finding.context(page.run, page.log, page.state, effect, page.reader, again_in=again_in)
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
-    return show(
-        request,
-        "runs/finding.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/finding.html", context, status=status)
 
 
 def _find(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:

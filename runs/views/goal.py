@@ -17,18 +17,16 @@ from runs.limits import LONGEST_GOAL, LONGEST_TEXT
 from runs.machine import decide
 from runs.pages import revising
 from runs.pages.word_diff import word_diff
-from runs.views.again import conflicting, errors_of, typed_again
+from runs.views.again import refused_with, typed_again
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
     number,
     person_of,
-    shell,
-    show,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, damaged, form_id
 from runs.views.results import to_run
 
@@ -57,13 +55,12 @@ def revise(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = {
         **revising.context(page.run, page.state, page.reader),
         "submission": new_submission(),
         "limits": {"text": LONGEST_GOAL, "reason": LONGEST_TEXT},
     }
-    return show(request, "runs/revise_goal.html", {**frame, **context, **more}, status=status)
+    return show_about(request, page, "runs/revise_goal.html", {**context, **more}, status=status)
 
 
 def _act(request: HttpRequest, page: Opened) -> HttpResponse:
@@ -161,9 +158,6 @@ def _again(request: HttpRequest, run_id: str, error: Refusal, status: int) -> Ht
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
     values = typed_again(request, "text", "reason")
-    if status != 409:
-        return _page(request, page, {"values": values, "errors": errors_of(error)}, status=status)
     text = _("Your goal was not recorded, and nothing was ended by it. Compare it with what is true now.")
-    return _page(
-        request, page, conflicting(request, page, error, values, text=text, field="field-text"), status=409
-    )
+    more = refused_with(request, page, error, status, values, text=text, field="field-text")
+    return _page(request, page, more, status=status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -14,9 +14,10 @@ from runs.access import run_for
 from runs.limits import LONGEST_CONSTRAINT_NAME, LONGEST_TEXT
 from runs.machine import state as s
 from runs.pages import limiting
-from runs.views.again import conflicting, errors_of, typed_again
-from runs.views.frame import Context, console_page, new_submission, person_of, shell, show, typed
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.again import refused_with, typed_again
+from runs.views.constraints import accepted
+from runs.views.frame import Context, console_page, new_submission, person_of, typed
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
@@ -44,9 +45,8 @@ def add(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _add_page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = {**limiting.adding(page.run, page.state, page.reader), "submission": new_submission()}
-    return show(request, "runs/add_constraint.html", {**frame, **context, **more}, status=status)
+    return show_about(request, page, "runs/add_constraint.html", {**context, **more}, status=status)
 
 
 def _add(request: HttpRequest, page: Opened) -> HttpResponse:
@@ -86,11 +86,9 @@ def _add_again(request: HttpRequest, run_id: str, error: Refusal, status: int) -
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
     values = typed_again(request, *FIELDS)
-    if status != 409:
-        return _add_page(request, page, {"values": values, "errors": errors_of(error)}, status=status)
     text = _("Your constraint was not added, and nothing was ended by it. Compare it with what is true now.")
-    kept = conflicting(request, page, error, values, text=text, field="field-text")
-    return _add_page(request, page, kept, status=409)
+    more = refused_with(request, page, error, status, values, text=text, field="field-text")
+    return _add_page(request, page, more, status=status)
 
 
 @console_page
@@ -99,7 +97,7 @@ def _add_again(request: HttpRequest, run_id: str, error: Refusal, status: int) -
 def confirm(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
     """GET shows what the agent inferred, and from what; POST confirms it."""
     page = opened(person_of(request), run_id)
-    found = _constraint(page, constraint)
+    found = accepted(page, constraint)
     if request.method != "POST":
         return _confirm_page(request, page, found, {})
     tried = Tried(
@@ -114,20 +112,12 @@ def confirm(request: HttpRequest, run_id: str, constraint: int) -> HttpResponse:
     )
 
 
-def _constraint(page: Opened, number: int) -> s.Constraint:
-    found = next((c for c in page.state.constraints if c.number == number), None)
-    if found is None:
-        raise Http404
-    return found
-
-
 def _confirm_page(
     request: HttpRequest, page: Opened, found: s.Constraint, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = limiting.confirming(page.run, page.state, found, page.reader)
-    every = {**frame, **context, "submission": new_submission(), **more}
-    return show(request, "runs/confirm_constraint.html", every, status=status)
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/confirm_constraint.html", context, status=status)
 
 
 def _confirm(request: HttpRequest, page: Opened, number: int) -> HttpResponse:
@@ -145,10 +135,7 @@ def _confirm_again(
     request: HttpRequest, run_id: str, number: int, error: Refusal, status: int
 ) -> HttpResponse:
     page = opened(person_of(request), run_id)
-    found, values = _constraint(page, number), typed_again(request, "note")
-    if status != 409:
-        more = {"values": values, "errors": errors_of(error)}
-        return _confirm_page(request, page, found, more, status=status)
+    found, values = accepted(page, number), typed_again(request, "note")
     text = _("Nothing was confirmed. Look at what is true now.")
-    kept = conflicting(request, page, error, values, text=text, field="field-note")
-    return _confirm_page(request, page, found, kept, status=409)
+    more = refused_with(request, page, error, status, values, text=text, field="field-note")
+    return _confirm_page(request, page, found, more, status=status)

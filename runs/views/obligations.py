@@ -19,19 +19,17 @@ from runs.access import run_for
 from runs.machine import decide
 from runs.machine import state as s
 from runs.pages import obligations
-from runs.views.again import conflicting, errors_of, typed_again
+from runs.views.again import refused_with, typed_again
 from runs.views.attest import how_errors, reference_too_long
 from runs.views.frame import (
     Context,
     console_page,
     new_submission,
     person_of,
-    shell,
-    show,
     typed,
     uuid_of,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
@@ -105,9 +103,8 @@ def _act(request: HttpRequest, page: Opened, number: int, form: Form) -> HttpRes
 def _page(
     request: HttpRequest, page: Opened, number: int, form: Form, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
-    context = {**frame, **form.context(page, number), "submission": new_submission(), **more}
-    return show(request, form.template, context, status=status)
+    context = {**form.context(page, number), "submission": new_submission(), **more}
+    return show_about(request, page, form.template, context, status=status)
 
 
 def _again(
@@ -116,12 +113,11 @@ def _again(
     """The page as it is now, with what was typed."""
     page = opened(person_of(request), run_id)
     values = typed_again(request, *form.fields)
-    if status != 409:
-        more = {"values": values, "errors": errors_of(error, obligations.why)}
-        return _page(request, page, number, form, more, status=status)
-    text = _("Nothing was recorded about what this run owes.")
-    kept = conflicting(request, page, error, values, text=text, field=f"field-{form.fields[0]}")
-    return _page(request, page, number, form, kept, status=409)
+    more = refused_with(
+        request, page, error, status, values, text=_("Nothing was recorded about what this run owes."),
+        field=f"field-{form.fields[0]}", of_condition=obligations.why,
+    )  # fmt: skip
+    return _page(request, page, number, form, more, status=status)
 
 
 def _obligation(page: Opened, number: int) -> s.Obligation:

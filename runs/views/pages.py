@@ -79,6 +79,14 @@ def notices_of(run_id: str, seq: int) -> str:
     return f"{reverse('run-notices', args=[run_id])}?seq={seq}"
 
 
+def show_about(
+    request: HttpRequest, page: Opened, template: str, context: Context, *, status: int = 200
+) -> HttpResponse:
+    """Render a page about an opened run: it asks for news since the version that it was read at."""
+    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    return show(request, template, {**frame, **context}, status=status)
+
+
 @console_page
 @guarded(On.RUN)
 @require_safe
@@ -99,8 +107,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     )  # fmt: skip
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     context |= {"check_submission": new_submission(), "read_submission": new_submission()}
-    notices = notices_of(run_id, page.state.seq)
-    return show(request, "runs/run.html", {**shell(request, now=page.reader.now, notices=notices), **context})
+    return show_about(request, page, "runs/run.html", context)
 
 
 def _outdated(run: Run) -> str:
@@ -121,5 +128,4 @@ def plan(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
     asked = number(request.GET.get("base"))
     base = plans.version_of(page.state, asked) if asked else plans.base_of(page.state, found)
     context = plan_page.context(page.run, page.state, found, base, page.reader)
-    frame = shell(request, now=page.reader.now, notices=notices_of(run_id, page.state.seq))
-    return show(request, "runs/plan.html", {**frame, **context})
+    return show_about(request, page, "runs/plan.html", context)

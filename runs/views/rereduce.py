@@ -15,8 +15,8 @@ from runs.pages.run_page import heading
 from runs.pages.stopping import may
 from runs.rereduction import differences
 from runs.views.again import errors_of
-from runs.views.frame import Context, console_page, new_submission, person_of, shell, show
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.frame import Context, console_page, new_submission, person_of
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import Refusal, Tried, attempt, form_id
 from runs.views.results import result_of
 
@@ -44,14 +44,13 @@ def _rereduce(request: HttpRequest, page: Opened) -> HttpResponse:
 
 
 def _page(request: HttpRequest, page: Opened, more: Context, *, status: int = 200) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context: Context = {
         "run": heading(page.run, page.state),
         "differences": [words.ended(page.reader.told(line)) for line in differences(page.run.pk)],
         "submission": new_submission(),
         **may("may_rereduce", Right.REREDUCE_RUNS, page.reader),
     }
-    return show(request, "runs/rereduce.html", {**frame, **context, **more}, status=status)
+    return show_about(request, page, "runs/rereduce.html", {**context, **more}, status=status)
 
 
 def _again(request: HttpRequest, page: Opened, error: Refusal, status: int) -> HttpResponse:

@@ -36,13 +36,11 @@ from runs.views.frame import (
     new_submission,
     number,
     person_of,
-    shell,
-    show,
     signed_in_at,
     submission_of,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened, predecessor
+from runs.views.pages import Opened, opened, predecessor, show_about
 from runs.views.refusals import Bare, Errors, FormWrong, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
@@ -84,13 +82,8 @@ def _page(
         read = actions.opened_by(page.reader.person, tenant_id=page.run.tenant_id, digest=plan.digest)
         context |= long_values.context(page.run.pk, plan, long, read, context["changes"])
     context["predecessor"] = predecessor(page.reader.person, page.run)
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
-    return show(
-        request,
-        "runs/review.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/review.html", context, status=status)
 
 
 def _renew(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:

@@ -24,11 +24,9 @@ from runs.views.frame import (
     console_page,
     new_submission,
     person_of,
-    shell,
-    show,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import (
     Errors,
     FormWrong,
@@ -120,9 +118,8 @@ def _serve(request: HttpRequest, run_id: str, form: Form) -> HttpResponse:
 def _page(
     request: HttpRequest, page: Opened, form: Form, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
-    context = {**frame, **form.context(page), "submission": new_submission(), **more}
-    return show(request, form.template, context, status=status)
+    context = {**form.context(page), "submission": new_submission(), **more}
+    return show_about(request, page, form.template, context, status=status)
 
 
 def _act(request: HttpRequest, page: Opened, form: Form) -> HttpResponse:

@@ -18,11 +18,9 @@ from runs.views.frame import (
     console_page,
     new_submission,
     person_of,
-    shell,
-    show,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import FormWrong, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import to_run
 
@@ -57,14 +55,9 @@ def _plan(page: Opened, version: int) -> s.PlanVersion:
 def _page(
     request: HttpRequest, page: Opened, plan: s.PlanVersion, more: Context, *, status: int = 200
 ) -> HttpResponse:
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = taking_back.context(page.run, page.state, plan, page.reader)
-    return show(
-        request,
-        "runs/take_back.html",
-        {**frame, **context, "submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), **more}
+    return show_about(request, page, "runs/take_back.html", context, status=status)
 
 
 def _take_back(request: HttpRequest, page: Opened, plan: s.PlanVersion) -> HttpResponse:

@@ -8,8 +8,8 @@ from django.views.decorators.http import require_safe
 from accounts.guards import On, guarded
 from runs import actions
 from runs.pages import long_values, plans
-from runs.views.frame import console_page, person_of, shell, show
-from runs.views.pages import notices_of, opened
+from runs.views.frame import console_page, person_of
+from runs.views.pages import opened, show_about
 
 
 @console_page
@@ -29,6 +29,5 @@ def value(request: HttpRequest, run_id: str, version: int, value: int) -> HttpRe
             person=page.reader.person, tenant_id=page.run.tenant_id, digest=plan.digest, number=found.number,
             now=page.reader.now,
         )  # fmt: skip
-    frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
     context = long_values.page(page.run, page.state, plan, found)
-    return show(request, "runs/value.html", {**frame, **context})
+    return show_about(request, page, "runs/value.html", context)
