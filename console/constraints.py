@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -15,7 +17,7 @@ from accounts.models import Tenant, User
 from accounts.rights import Right, holders, tenants_with, why_not
 from approvals.expressions import NAMES
 from runs import actions, constrained
-from runs.access import agents_for, visible_runs
+from runs.access import agents_for, statements_for
 from runs.actions.constraints import AMEND, WITHDRAW, place_of
 from runs.machine.transitions import Refused
 from runs.models import Agent, Run, Statement
@@ -77,24 +79,9 @@ def _again(request: HttpRequest, errors: Errors) -> Context:
     return {"values": {name: request.POST.get(name, "") for name in FIELDS}, "errors": errors}
 
 
-def _readable(person: User) -> list[Statement]:
-    """The latest version of each that is held for an agent, an organisation or a run of this person."""
-    agents = {a.pk for right in _RIGHTS for a in agents_for(person, right)}
-    found = []
-    for tenant in Tenant.objects.filter(pk__in=person.tenants()):
-        mine = any(tenants_with(person, right).filter(pk=tenant.pk).exists() for right in _RIGHTS)
-        seen = mine or Agent.objects.filter(tenant=tenant, pk__in=agents).exists()
-        for row in held.latest(tenant_id=tenant.pk).select_related("tenant"):
-            if row.run_id:
-                sees = visible_runs(person).filter(pk=row.run_id).exists()
-            else:
-                sees = row.agent_id in agents or mine or (row.agent_id is None and seen)
-            if sees:
-                found.append(row)
-    return sorted(found, key=lambda row: -row.pk)
-
-
-_RIGHTS = (Right.VIEW_RUNS, Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS)
+def _readable(person: User) -> QuerySet[Statement]:
+    """The latest version of each that this person may read."""
+    return held.latest_of(statements_for(person))
 
 
 def _places(person: User) -> dict[str, Place]:
@@ -118,7 +105,7 @@ def named_place(place: Place) -> str:
 def _list(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResponse:
     person = person_of(request)
     context = {
-        "constraints": [_row(row) for row in _readable(person)],
+        "constraints": _rows(sorted(_readable(person), key=lambda row: -row.pk)),
         "places": [{"value": key, "label": named_place(place)} for key, place in _places(person).items()],
         "names": [{"name": name, "text": text} for name, text in NAMES.items()],
         "submission": new_submission(), "values": {}, "errors": [],
@@ -126,13 +113,18 @@ def _list(request: HttpRequest, more: Context, *, status: int = 200) -> HttpResp
     return show(request, "console/constraints.html", {**shell(request), **context, **more}, status=status)
 
 
-def _row(row: Statement) -> Context:
-    progress = constrained.progress(row) if row.version > 1 else None
+def _rows(rows: Sequence[Statement]) -> list[Context]:
+    """What a page says of each; the first version of one is nothing that runs had to be told of."""
+    progress = constrained.progress([row for row in rows if row.version > 1])
+    return [_row(row, progress.get(row.pk)) for row in rows]
+
+
+def _row(row: Statement, progress: constrained.Progress | None) -> Context:
     return {
         "name": row.name, "text": row.text, "predicate": row.predicate, "version": row.version, "at": row.at,
         "by": row.by.shown_name, "reason": row.reason, "withdrawn": row.withdrawn, "url": address(row.ref),
         "for": named_place(place_of(row)), "kind": str(words.SOURCES.get(row.kind, row.kind)),
-        "progress": _told(progress) if progress and progress.runs else "",
+        "progress": _told(progress) if progress else "",
     }  # fmt: skip
 
 
@@ -146,9 +138,7 @@ def _told(progress: constrained.Progress) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def constraint(request: HttpRequest, ref: str) -> HttpResponse:
     """One constraint with its history and what rests on it; POST states it otherwise or ends it."""
-    latest = next((r for r in _readable(person_of(request)) if r.ref == held.PREFIX + ref), None)
-    if latest is None:
-        raise Http404
+    latest = get_object_or_404(_readable(person_of(request)), ref=held.PREFIX + ref)
     if request.method != "POST":
         return _page(request, latest, {})
     step, submission, reason = request.POST.get("step", ""), submission_of(request), typed(request, "reason")
@@ -202,7 +192,7 @@ def _page(request: HttpRequest, latest: Statement, more: Context, *, status: int
     page = number(request.GET.get("page")) or 1
     may = why_not(person, Right.REVOKE_CONSTRAINTS, place) is None
     context = {
-        "constraint": _row(latest),
+        "constraint": _rows([latest])[0],
         "history": _history(latest),
         "rests": revoking.everywhere(latest, impact, person, page=page) if not latest.withdrawn else None,
         "seen": impact.digest,

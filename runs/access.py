@@ -8,9 +8,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from accounts.guards import note_held
-from accounts.models import User
-from accounts.rights import Denial, Right, held_here, holding, objects_with, why_not
-from runs.models import Agent, Run
+from accounts.models import Tenant, User
+from accounts.rights import Denial, Right, held_here, holding, objects_with, tenants_with, why_not
+from runs.models import Agent, Run, Statement
 
 
 class RunNotFound(Exception):
@@ -70,3 +70,21 @@ def run_for(person: User, run_id: str, right: Right = Right.VIEW_RUNS) -> Run:
 def agents_for(person: User, right: Right) -> QuerySet[Agent]:
     """The agents on which this person holds the right, on the agent or its tenant."""
     return objects_with(person, right, Agent).order_by("name")
+
+
+def statements_for(person: User) -> QuerySet[Statement]:
+    """Every version of what is held for agents, organisations and runs that this person reads or looks after.
+
+    One query. Whoever reads one agent reads what is held for all agents of its tenant.
+    """
+    agents, tenants = Q(), Q(pk__in=tenants_with(person, Right.SEE_AUDIT).values("pk"))
+    for right in (Right.VIEW_RUNS, Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS):
+        agents |= Q(pk__in=agents_for(person, right).values("pk"))
+        tenants |= Q(pk__in=tenants_with(person, right).values("pk"))
+    read = Agent.objects.filter(agents | Q(tenant__in=Tenant.objects.filter(tenants)))
+    of_tenant = Q(tenant__in=Tenant.objects.filter(tenants)) | Q(tenant__in=read.values("tenant"))
+    return Statement.objects.filter(
+        Q(run__in=visible_runs(person).values("pk"))
+        | Q(run=None, agent__in=read)
+        | Q(of_tenant, run=None, agent=None)
+    ).select_related("by", "agent__tenant", "run", "tenant")

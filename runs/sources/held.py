@@ -46,8 +46,12 @@ def term_of(row: Statement) -> Term:
 
 def latest(*, tenant_id: UUID) -> QuerySet[Statement]:
     """The version of each that counts, also of those that are withdrawn."""
-    rows = Statement.objects.filter(tenant_id=tenant_id).select_related("by", "agent", "run")
-    return rows.order_by("ref", "-version").distinct("ref")
+    return latest_of(Statement.objects.filter(tenant_id=tenant_id).select_related("by", "agent", "run"))
+
+
+def latest_of(versions: QuerySet[Statement]) -> QuerySet[Statement]:
+    """Of these the version of each that counts."""
+    return versions.order_by("tenant", "ref", "-version").distinct("tenant", "ref")
 
 
 def terms(agent: Agent, *, tenant_id: UUID) -> tuple[Term, ...]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from accounts.models import Membership, User
 from accounts.rights import Right, grant_right
 from approvals.models import Attempt
 from runs import actions
@@ -99,3 +102,43 @@ def test_who_may_only_look_is_told_who_can_and_a_stranger_sees_nothing(
     typed = {"place": f"agent-{house.agent.pk}", "name": "n", "text": "t", "predicate": "", "reason": WHY}
     assert stranger.post("/constraints/", {**typed, "submission": form["submission"]}).status_code == 422
     assert Statement.objects.count() == 1
+
+
+def test_the_list_is_one_query_and_one_for_all_that_runs_were_told(
+    house: House, sign_in: SignIn, manager: Client
+) -> None:
+    """However many are held, and for whatever: each row would else ask for the reader's rights."""
+    run = house.start()
+    grant_right(to=house.operator, right=Right.REVISE_GOALS, obj=run, actor=None, now=database_now())
+    viewer, places = sign_in(house.viewer), (house.agent, house.tenant, run)
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert viewer.get("/constraints/").status_code == 200
+        return len(queries)
+
+    for place in places:
+        add(house, house.operator, place=place)
+    once = asked()
+    for _ in range(3):
+        for place in places:
+            add(house, house.operator, place=place)
+    assert read(viewer.get("/constraints/")).part("held").text.count("hours") == 12
+    assert asked() == once
+
+
+def test_who_reads_the_whole_audit_log_reads_the_constraints_that_it_names(
+    house: House, sign_in: SignIn
+) -> None:
+    grant_right(
+        to=house.operator, right=Right.MANAGE_POLICIES, obj=house.tenant, actor=None, now=database_now()
+    )
+    held_one = add(house, house.operator)
+    auditor = User.objects.create_user(username="auditor", display_name="Auditor")
+    Membership.objects.create(user=auditor, tenant=house.tenant)
+    assert sign_in(auditor).get(page_of(held_one)).status_code == 404
+    grant_right(to=auditor, right=Right.SEE_AUDIT, obj=house.tenant, actor=None, now=database_now())
+    page = sign_in(auditor).get(page_of(held_one))
+    assert held_one.text in page.content.decode() and not read(page).all(
+        "form", **{"data-testid": "amend-form"}
+    )
