@@ -13,11 +13,9 @@ from typing import Final
 
 import msgspec
 from django.conf import settings
-from django.db import connection
 
 from accounts.models import User
 from accounts.rights import Denial
-from approvals.models import Request
 from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
 from runs import artifacts, configuration, grants, planning, rereduction, sources, telling, versions
@@ -29,6 +27,7 @@ from runs.machine.canonical import canonical, parse, plain
 from runs.machine.events import ArtifactKept, ObservationRecorded, raw
 from runs.machine.revalidate import Facts, Fresh, Person, Unmet, needed_rests
 from runs.models import Run
+from runs.prepared import Prepared
 from runs.sources import held
 from runs.tools import ReadingTool, Unreadable
 from runs.verified import chain_problem_since
@@ -137,18 +136,18 @@ def gather(
     )
 
 
-_HISTORY = """
-SELECT coalesce((SELECT c.history FROM runs_claim c WHERE c.run_id = %s ORDER BY c.token DESC LIMIT 1), ''),
-    handoff_history()
-"""
+_HISTORY = Prepared(
+    name="handoff_history_of",
+    sql="""SELECT json_build_array(
+        coalesce((SELECT c.history FROM runs_claim c WHERE c.run_id = %s ORDER BY c.token DESC LIMIT 1), ''),
+        handoff_history())::text""",
+)
+_history = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 def history_of(run_id: str) -> tuple[str, str]:
     """The database's history under the run's latest claim (empty: it had none), and now."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HISTORY, [run_id])
-        found: tuple[str, str] = cursor.fetchone()
-    return found
+    return _history(_HISTORY.call([run_id]) or "")
 
 
 def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bool, tuple[Unmet, ...]]:
@@ -156,18 +155,17 @@ def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bo
     request = state.request
     if request is None or request.status is not s.RequestStatus.VALID:
         return (), True, ()
-    row = Request.objects.get(pk=request.id)
-    stands = standing(request=row, now=now)
+    stands = standing(request_id=request.id, now=now)
     people = [Person(id=str(p.pk), name=p.shown_name) for p in stands.holding]
     people += [_lost(denial) for denial in stands.lost]
-    barred = f"{Party.OTHER_TENANT}:{row.codename}"
+    barred = f"{Party.OTHER_TENANT}:{stands.request.codename}"
     people += [Person(id=str(p.pk), name=p.shown_name, lost=barred) for p in stands.barred]
     unmet = tuple(
         Unmet(groups=", ".join(m.quorum.groups), needed=m.quorum.needed, given=m.given) for m in stands.unmet
     )
     # Whether others may approve matters only where the approval does not hold.
     doubted = stands.lost or stands.barred or unmet or len(stands.holding) < request.needed or state.uncovered
-    return tuple(people), not doubted or can_be_granted(row), unmet
+    return tuple(people), not doubted or can_be_granted(stands.request), unmet
 
 
 def _lost(denial: Denial) -> Person:

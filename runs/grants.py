@@ -13,7 +13,6 @@ from uuid import UUID
 
 import msgspec
 from django.conf import settings
-from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.models import User
@@ -26,15 +25,18 @@ from runs.machine.canonical import canonical, digest
 from runs.machine.events import Lent
 from runs.machine.revalidate import Granted
 from runs.models import CLOSED, Agent, Grant, GrantBalance, Run
+from runs.prepared import Prepared
 from runs.tools import WritingTool
 
 #: The scope of starting runs.
 RUNS = "runs"
 
-_STILL = """
-SELECT handoff_guard_authority(%(tenant)s, %(guard)s)->>'why', g.scopes, g.budget - b.used
-FROM (SELECT 1) one LEFT JOIN runs_grant g ON g.id = %(grant)s LEFT JOIN runs_grantbalance b ON b.grant_id = g.id
-"""
+_STILL = Prepared(
+    name="handoff_still_lent",
+    sql="""SELECT json_build_array(handoff_guard_authority(%s, %s)->>'why', g.scopes, (g.budget - b.used)::text)::text
+    FROM (SELECT 1) one LEFT JOIN runs_grant g ON g.id = %s LEFT JOIN runs_grantbalance b ON b.grant_id = g.id""",
+)
+_still = msgspec.json.Decoder(tuple[str | None, tuple[str, ...] | None, Decimal | None]).decode
 
 
 def scopes_of(agent: agents.Agent) -> tuple[str, ...]:
@@ -78,17 +80,9 @@ def as_lent(grant: Grant) -> Lent:
 def still_lent(state: s.RunState) -> tuple[str, Granted | None]:
     """Why the run's authority does not hold any more (empty: it does), and what is left of its grant."""
     guard = {"principal": state.principal, **({"grant": state.grant} if state.grant else {})}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _STILL,
-            {
-                "tenant": state.identity.tenant,
-                "guard": msgspec.json.encode(guard).decode(),
-                "grant": state.grant or None,
-            },
-        )
-        why, scopes, left = cursor.fetchone()
-    return why or "", Granted(scopes=tuple(scopes), left=left) if scopes is not None else None
+    asked = [state.identity.tenant, msgspec.json.encode(guard).decode(), state.grant or None]
+    why, scopes, left = _still(_STILL.call(asked) or "")
+    return why or "", Granted(scopes=scopes, left=left) if scopes is not None else None
 
 
 class GrantNotFound(Exception):

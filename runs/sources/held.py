@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
+import msgspec
 from django.db.models import QuerySet
 
 from runs.agents import Agent
@@ -17,18 +17,24 @@ from runs.machine import state as s
 from runs.machine.constraints import STANDS, Became, SourceNow
 from runs.machine.events import Actor, ActorKind, Term
 from runs.models import Statement
+from runs.prepared import Prepared
 
 PREFIX: Final = "held/"  #: of the reference of every constraint that is held here
 # For whom a constraint is, its versions have in common: the many of single runs are not looked at. Asked at each check
 # of a run, for which Django takes longer to write it than PostgreSQL to answer.
-_FOR_AGENT = """
-SELECT text, kind, ref, version, name, predicate FROM (
-    SELECT DISTINCT ON (s.ref) s.id, s.text, s.kind, s.ref, s.version, s.name, s.predicate, s.withdrawn
-    FROM runs_statement s LEFT JOIN runs_agent a ON a.id = s.agent_id
-    WHERE s.tenant_id = %s AND s.run_id IS NULL AND (s.agent_id IS NULL OR a.name = %s)
-    ORDER BY s.ref, s.version DESC
-) latest WHERE NOT withdrawn ORDER BY id
-"""
+_FOR_AGENT = Prepared(
+    name="handoff_held_for_agent",
+    sql="""SELECT coalesce(json_agg(json_build_object(
+        'text', text, 'source_kind', kind, 'source_ref', ref, 'source_version', version::text,
+        'name', name, 'predicate', predicate) ORDER BY id), '[]')::text
+    FROM (
+        SELECT DISTINCT ON (s.ref) s.id, s.text, s.kind, s.ref, s.version, s.name, s.predicate, s.withdrawn
+        FROM runs_statement s LEFT JOIN runs_agent a ON a.id = s.agent_id
+        WHERE s.tenant_id = %s AND s.run_id IS NULL AND (s.agent_id IS NULL OR a.name = %s)
+        ORDER BY s.ref, s.version DESC
+    ) latest WHERE NOT withdrawn""",
+)
+_terms = msgspec.json.Decoder(tuple[Term, ...]).decode
 
 
 def holds(term: Term) -> bool:
@@ -56,15 +62,7 @@ def latest_of(versions: QuerySet[Statement]) -> QuerySet[Statement]:
 
 def terms(agent: Agent, *, tenant_id: UUID) -> tuple[Term, ...]:
     """What stands for all agents of the tenant, and for this one. What is for a single run, that run alone accepts."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FOR_AGENT, [tenant_id, agent.name])
-        rows = cursor.fetchall()
-    return tuple(
-        Term(
-            text=text, source_kind=kind, source_ref=ref, source_version=str(version), name=name, predicate=predicate
-        )
-        for text, kind, ref, version, name, predicate in rows
-    )  # fmt: skip
+    return _terms(_FOR_AGENT.call([str(tenant_id), agent.name]) or "")
 
 
 def standing(

@@ -23,11 +23,11 @@ def desk() -> Desk:
 
 def test_it_stands_while_those_who_gave_it_may(desk: Desk) -> None:
     request, mia = desk.request(), desk.approver()
-    assert not standing(request=request, now=NOW).stands
+    assert not standing(request_id=request.pk, now=NOW).stands
     request = choose(request, mia).request
-    now = standing(request=request, now=NOW)
+    now = standing(request_id=request.pk, now=NOW)
     assert now.stands and now.holding == (mia,) and now.lost == ()
-    assert standing(request=consume(request=request, now=NOW), now=NOW).stands
+    assert standing(request_id=consume(request=request, now=NOW).pk, now=NOW).stands
 
 
 def test_a_lost_right_ends_it_and_names_who_lost_what(desk: Desk) -> None:
@@ -35,7 +35,7 @@ def test_a_lost_right_ends_it_and_names_who_lost_what(desk: Desk) -> None:
     choose(request, mia)
     request = choose(request, kim).request
     withdraw_right(to=mia, right=Right.APPROVE_PLANS, obj=desk.world.agent, actor=kim, now=NOW)
-    now = standing(request=request, now=NOW)
+    now = standing(request_id=request.pk, now=NOW)
     assert not now.stands and now.holding == (kim,)
     assert [(loss.person, loss.kind) for loss in now.lost] == [(mia, DenialKind.RIGHT_MISSING)]
     voided = void(request=request, changes=now.changes(), now=NOW)
@@ -48,14 +48,14 @@ def test_an_approval_that_was_not_needed_does_not_fill_in(desk: Desk) -> None:
     request = choose(request, mia).request
     choose(request, kim)
     Membership.objects.filter(user=mia).update(active=False)
-    now = standing(request=request, now=NOW)
+    now = standing(request_id=request.pk, now=NOW)
     assert not now.stands and now.lost[0].kind == DenialKind.NOT_MEMBER
 
 
 def test_it_ends_with_its_time_and_a_policy_needs_nobody(desk: Desk) -> None:
     request = desk.request(needed=0)
-    assert standing(request=request, now=NOW).stands
-    later = standing(request=request, now=NOW + STANDS)
+    assert standing(request_id=request.pk, now=NOW).stands
+    later = standing(request_id=request.pk, now=NOW + STANDS)
     assert later.expired and not later.stands and later.state == RequestState.VALID
 
 
