@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import structlog
 from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -27,7 +27,7 @@ from runs.clock import database_now
 from runs.machine.state import State
 from runs.models import CLOSED, Agent
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts, operates
-from runs.views.frame import Context, console_page, number, person_of, query_value, shell, show
+from runs.views.frame import Context, console_page, number, person_of, shell, show, value_in
 
 log = structlog.get_logger(__name__)
 
@@ -57,15 +57,19 @@ class Asked:
     @classmethod
     def of(cls, request: HttpRequest, *, mine: bool) -> Asked:
         """From the address; `mine` is this person's default where no filter form was sent."""
-        sent = request.GET
+        return cls.read(request.GET, mine=mine)
+
+    @classmethod
+    def read(cls, sent: QueryDict, *, mine: bool = False) -> Asked:
+        """From a query, such as one that was kept under a name."""
         view = sent.get("view", "all")
         return cls(
             view=view if view in TABS or view == "any" else "all",
-            agent=query_value(request, "agent"),
+            agent=value_in(sent, "agent"),
             risk=sent.get("risk", "") if sent.get("risk") in TIERS else "",
             state=sent.get("state", "") if sent.get("state") in RUN else "",
-            parent=query_value(request, "parent"),
-            q=query_value(request, "q"),
+            parent=value_in(sent, "parent"),
+            q=value_in(sent, "q"),
             mine=sent.get("mine") == "1" if "view" in sent else mine,
             page=number(sent.get("page")) or 1,
         )
@@ -107,18 +111,23 @@ def all_runs(request: HttpRequest) -> HttpResponse:
 
 def filtered(person: User, asked: Asked, now: datetime) -> QuerySet[Any]:
     """The runs that the filters leave, in every view."""
-    runs = annotated(person, now)
+    return annotated(person, now).filter(narrowed(asked))
+
+
+def narrowed(asked: Asked) -> Q:
+    """What the filters leave, of runs that are `annotated`."""
+    found = Q()
     if asked.agent:
-        runs = runs.filter(agent__name=asked.agent)
+        found &= Q(agent__name=asked.agent)
     if asked.risk:
-        runs = runs.filter(tier=TIERS.index(asked.risk))
+        found &= Q(tier=TIERS.index(asked.risk))
     if asked.state:
-        runs = runs.filter(state=asked.state)
+        found &= Q(state=asked.state)
     if asked.parent:
-        runs = runs.filter(parent_id=asked.parent)
+        found &= Q(parent_id=asked.parent)
     if asked.q:
-        runs = runs.filter(_searched(asked.q))
-    return runs
+        found &= _searched(asked.q)
+    return found
 
 
 def _searched(text: str) -> Q:

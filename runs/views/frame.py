@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
@@ -154,7 +154,12 @@ def typed(request: HttpRequest, field: str) -> str:
 
 def query_value(request: HttpRequest, name: str) -> str:
     """A value of the address, as a database can look for it."""
-    return request.GET.get(name, "").strip().replace("\x00", "")
+    return value_in(request.GET, name)
+
+
+def value_in(sent: QueryDict, name: str) -> str:
+    """A value of a query, as a database can look for it."""
+    return sent.get(name, "").strip().replace("\x00", "")
 
 
 def submission_of(request: HttpRequest) -> UUID | None:
