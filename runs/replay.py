@@ -19,7 +19,8 @@ from django.db import connection, transaction
 from runs.ledger import chained, log_begins
 from runs.machine import events as e
 from runs.machine import state as s
-from runs.machine.evolve import Draft
+from runs.machine.draft import Draft
+from runs.machine.evolve import take
 from runs.machine.transitions import Refused
 from runs.models import Event
 
@@ -143,7 +144,7 @@ class _Fold:
             raise ValueError("its body was erased")
         event = e.decode(seq=step.seq, type_=step.type, version=step.version, body=step.body)
         self.event = event if step.seq == self.at else self.event
-        self.draft.take(e.Recorded(step.seq, step.at, step.actor, event))
+        take(self.draft, e.Recorded(step.seq, step.at, step.actor, event))
         self.states.append(self.draft.state)
         if step.seq in (self.at - 1, self.at):
             self.kept[step.seq] = self.draft.freeze()

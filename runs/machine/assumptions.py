@@ -14,7 +14,7 @@ from runs.machine import state as s
 from runs.machine.waits import Part
 
 if TYPE_CHECKING:
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 #: The name of the check, and of the cause that ends a plan whose assumption is broken.
 CHECK: Final = "assumptions"

@@ -16,7 +16,7 @@ from runs.machine import state as s
 from runs.machine.constraints import constraints_digest, said
 
 if TYPE_CHECKING:
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 Causes = tuple[e.Cause, ...]
 #: The cause with which a changed constraint ends a plan, as the check of that name does.

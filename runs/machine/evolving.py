@@ -15,7 +15,7 @@ from runs.machine.waits import Child, Signal, Wait, WaitKind, work_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 
 #: The cause with which a revised goal ends a plan, as the check of that name does.

@@ -16,7 +16,7 @@ from runs.machine import state as s
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 #: The reason that is over once nothing is owed any more.
 REASON: Final = "obligation_open"

@@ -13,7 +13,7 @@ from runs.machine.references import same
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 
 def _reread(draft: Draft, event: e.ObservationReread, recorded: e.Recorded) -> None:

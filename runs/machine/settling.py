@@ -14,7 +14,7 @@ from runs.machine import evolving, late
 from runs.machine import state as s
 
 if TYPE_CHECKING:
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 #: The source of a record that people found to be so against what was recorded before.
 SOURCE: Final = "finding"

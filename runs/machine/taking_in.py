@@ -15,7 +15,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 
 if TYPE_CHECKING:
-    from runs.machine.evolve import Draft
+    from runs.machine.draft import Draft
 
 DETAIL: Final = "it was in flight when the checkpoint was written"
 CAUSE: Final = "taken_in"
