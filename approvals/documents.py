@@ -198,6 +198,11 @@ def _json(text: str) -> Any:
         raise DocumentRefused(_("The document is nested too deeply.")) from None
     except UnicodeEncodeError:
         raise DocumentRefused(_unstorable()) from None
+    except DocumentRefused:
+        raise
+    except ValueError:
+        # Python reads no number of more than some thousand digits.
+        raise DocumentRefused(_("A number in the document has too many digits.")) from None
     if b"\\u0000" in plain:
         raise DocumentRefused(_unstorable())
     return value

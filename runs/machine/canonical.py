@@ -57,6 +57,13 @@ def parse(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise Uncanonical("$", f"not JSON: {error.msg} at character {error.pos}") from error
+    except RecursionError as error:
+        raise Uncanonical("$", "it is nested too deeply") from error
+    except ValueError as error:
+        if isinstance(error, Uncanonical):
+            raise
+        # Python reads no integer of more than some thousand digits.
+        raise Uncanonical("$", "an integer beyond 2^53; write it as a string") from error
 
 
 def digest(tag: str, text: str) -> str:

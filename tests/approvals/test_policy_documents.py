@@ -111,6 +111,7 @@ def test_a_name_inside_a_text_is_no_call() -> None:
         ('{"rules": [{"name": "a\\ud800", "when": "true"}]}', "characters"),
         ('{"rules": [{"name": "a\\u0000", "when": "true"}]}', "characters"),
         ('{"rules": NaN}', "NaN"),
+        ('{"rules": [], "more": ' + "1" * 5000 + "}", "digits"),
         ("[" * 20_000 + "]" * 20_000, "nested"),
         ('{"rules": []}' + " " * 50_000, "longer"),
         ("[]", "form"),

@@ -116,6 +116,14 @@ def test_text_without_one_meaning_is_refused(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["1" * 5000, '{"a":[' + "1" * 5000 + "]}", "[" * 200_000], ids=["number", "inside", "deep"]
+)
+def test_what_python_itself_does_not_read_is_refused_as_any_other(text: str) -> None:
+    with pytest.raises(Uncanonical):
+        parse(text)
+
+
 def test_a_duplicate_key_is_named() -> None:
     with pytest.raises(Uncanonical, match=r"\$\.amount"):
         parse('{"amount":1,"amount":2}')
