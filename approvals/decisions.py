@@ -36,9 +36,11 @@ from approvals.outcomes import (
     NotOpenError,
     Outcome,
     Recorded,
+    StaleError,
 )
 from approvals.policy import Quorum
 from approvals.quorums import stored, unmet
+from approvals.standing import standing
 
 
 def open_request(
@@ -106,7 +108,8 @@ def decide(
 ) -> Outcome:
     """Record what a person decided on what their page showed (`digest`, `conditions_digest`).
 
-    Rights are read afresh. Raises a DecisionRefusedError that says why nothing was written. The caller has
+    Rights are read afresh, also those of who approved before: where one of them may not any more the request has to
+    be voided and asked anew. Raises a DecisionRefusedError that says why nothing was written. The caller has
     compared the request with what is true now (`binding_changes`) and voided it where that differs.
     """
     request = locked(request)
@@ -120,6 +123,8 @@ def decide(
     refuse_without_words(verdict, reason)
     approved = list(approvals_of(request).values_list("person_id", flat=True))
     given = len(approved)
+    if verdict == Verdict.APPROVE and approved and not late:
+        _refuse_lapsed(request, now)
     state = RequestState(request.state) if late else _state_after(request, verdict, [*approved, person.pk])
     decision = record_decision(
         request=request,
@@ -259,6 +264,17 @@ def _move(request: Request, state: RequestState, now: datetime, changes: Sequenc
     request.cause = cause_of(changes) if changes else None
     request.save(update_fields=["state", "closed_at", "cause"])
     return request
+
+
+def _refuse_lapsed(request: Request, now: datetime) -> None:
+    """Raise where somebody approved before and may not any more: nothing is added to what does not count."""
+    if lapsed := standing(request_id=request.pk, now=now).lapsed:
+        raise StaleError(
+            changes=tuple(
+                Change(what=f"approvers.{x.person.shown_name}", before="", after=x.why, who=str(x.person.pk))
+                for x in lapsed
+            )
+        )
 
 
 def _state_after(request: Request, verdict: Verdict, approved: Sequence[UUID]) -> RequestState:

@@ -16,6 +16,14 @@ from approvals.quorums import Met, barred, unmet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lapsed:
+    """An approval that counts no more. `why` is a code: what the person lost, and the right that it takes."""
+
+    person: User
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """What of an approval is left. Read under the fence it holds until the transaction ends."""
 
@@ -41,6 +49,13 @@ class Standing:
     def stands(self) -> bool:
         """Whether it may be acted on: valid or in use, within its time, and by enough people."""
         return self.state in (RequestState.VALID, RequestState.CONSUMED) and self.enough and not self.expired
+
+    @property
+    def lapsed(self) -> tuple[Lapsed, ...]:
+        """Those who approved and whose approval counts no more, with why."""
+        lost = [Lapsed(person=d.person, why=f"{d.kind.value}:{d.right.value}") for d in self.lost]
+        barred = f"{Party.OTHER_TENANT}:{self.request.codename}"
+        return (*lost, *(Lapsed(person=person, why=barred) for person in self.barred))
 
     def changes(self) -> tuple[Change, ...]:
         """The losses as a cause to void the request with: who, and which right they had and lost why."""

@@ -15,8 +15,6 @@ import msgspec
 from django.conf import settings
 
 from accounts.models import User
-from accounts.rights import Denial
-from approvals.policy import Party
 from approvals.standing import can_be_granted, standing
 from runs import artifacts, configuration, grants, planning, rereduction, sources, telling, versions
 from runs.agents import Agent, registered
@@ -157,23 +155,13 @@ def _approvers(state: s.RunState, now: datetime) -> tuple[tuple[Person, ...], bo
         return (), True, ()
     stands = standing(request_id=request.id, now=now)
     people = [Person(id=str(p.pk), name=p.shown_name) for p in stands.holding]
-    people += [_lost(denial) for denial in stands.lost]
-    barred = f"{Party.OTHER_TENANT}:{stands.request.codename}"
-    people += [Person(id=str(p.pk), name=p.shown_name, lost=barred) for p in stands.barred]
+    people += [Person(id=str(x.person.pk), name=x.person.shown_name, lost=x.why) for x in stands.lapsed]
     unmet = tuple(
         Unmet(groups=", ".join(m.quorum.groups), needed=m.quorum.needed, given=m.given) for m in stands.unmet
     )
     # Whether others may approve matters only where the approval does not hold.
     doubted = stands.lost or stands.barred or unmet or len(stands.holding) < request.needed or state.uncovered
     return tuple(people), not doubted or can_be_granted(stands.request), unmet
-
-
-def _lost(denial: Denial) -> Person:
-    return Person(
-        id=str(denial.person.pk),
-        name=denial.person.shown_name,
-        lost=f"{denial.kind.value}:{denial.right.value}",
-    )
 
 
 def _principal(state: s.RunState, lost: str) -> Person:

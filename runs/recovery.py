@@ -432,6 +432,7 @@ def sweep() -> int:
     actions.tell_untold(SWEEP_AT_MOST)
     _record_ends(actions.overdue_runs(SWEEP_AT_MOST), actions.record_expiry)
     _record_ends(actions.unlent_runs(SWEEP_AT_MOST), actions.stop_unlent)
+    _record_ends(actions.lapsed_runs(VOID_AT_MOST), actions.void_lapsed)
     _record_ends(actions.overdue_obligations(SWEEP_AT_MOST), actions.record_overdue)
     actions.void_outdated(VOID_AT_MOST)
     actions.mark_constraints(MARK_AT_MOST)

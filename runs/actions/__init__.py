@@ -18,7 +18,14 @@ from runs.actions.constraints import (
     withdraw_constraint,
     withdraw_here,
 )
-from runs.actions.expiring import overdue_runs, record_expiry, stop_unlent, unlent_runs
+from runs.actions.expiring import (
+    lapsed_runs,
+    overdue_runs,
+    record_expiry,
+    stop_unlent,
+    unlent_runs,
+    void_lapsed,
+)
 from runs.actions.files import attach_file
 from runs.actions.findings import right_to_find, settle_contradiction
 from runs.actions.frame import Done, locked, person_actor, repeated
@@ -100,6 +107,7 @@ __all__ = [
     "end_run",
     "hand_on_obligation",
     "keepers",
+    "lapsed_runs",
     "lend_all",
     "lend_anew",
     "limit_run",
@@ -137,6 +145,7 @@ __all__ = [
     "take_in",
     "tell_untold",
     "unlent_runs",
+    "void_lapsed",
     "void_outdated",
     "withdraw_constraint",
     "withdraw_here",

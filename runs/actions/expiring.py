@@ -1,19 +1,22 @@
-"""The end of requests, and of what runs act on, that no worker records: of runs that wait for a person, or whose
-version nobody serves.
+"""The end of requests, and of what runs act on or people agreed, that no worker records: of runs that wait for a
+person, or whose version nobody serves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from uuid import uuid4
 
 from django.contrib.sessions.models import Session
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from approvals.queries import overdue
-from runs import grants
+from approvals.standing import standing
+from runs import grants, planning
 from runs.actions.frame import SWEEP, locked_by_system
+from runs.actions.plans import code_of
 from runs.actions.writing import write
 from runs.clock import database_now
 from runs.ledger import load
@@ -60,6 +63,43 @@ def stop_unlent(run_id: str) -> None:
     Raises ledger.LogUnreadable.
     """
     _record(run_id, lambda state, now: decide.authority_over(state, grants.still_lent(state)[0]))
+
+
+_LAPSED = """
+SELECT DISTINCT r.id FROM approvals_request q JOIN runs_run r ON r.id = split_part(q.subject, ':', 1)
+JOIN approvals_decision d ON d.request_id = q.id AND d.verdict = 'approve' AND d.needed
+WHERE q.state = 'pending' AND r.state = 'waiting_approval' AND (r.lease_until IS NULL OR r.lease_until <= handoff_now())
+    AND (handoff_approvers_standing(q.tenant_id, ARRAY[d.person_id], q.codename, q.object_type_id, q.object_pk) = 0
+      OR q.not_by ? 'other_tenant' AND handoff_of_this_tenant_alone(q.tenant_id, ARRAY[d.person_id]) = '{}')
+ORDER BY r.id LIMIT %s
+"""
+
+
+def lapsed_runs(at_most: int) -> list[str]:
+    """The runs with a pending request that somebody approved who may not any more, and which nobody holds."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LAPSED, [at_most])
+        return [row[0] for row in cursor.fetchall()]
+
+
+def void_lapsed(run_id: str) -> None:
+    """Void such a request, and ask anew where the code at hand can say what for; else whoever may decide asks.
+
+    Nothing where that was done, or a worker took the run meanwhile. Raises ledger.LogUnreadable.
+    """
+    agent = code_of(Run.objects.select_related("agent").get(pk=run_id))
+
+    def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
+        if state.request is None or state.plan is None:
+            return ()
+        found = standing(request_id=state.request.id, now=now).lapsed
+        again: decide.Events = ()
+        if agent is not None:
+            asks = planning.requirement(state, agent, state.plan.plan)
+            again = decide.ask_anew(state, requirement=asks, request=str(uuid4()), now=now)
+        return decide.lapsed(state, [(x.person.shown_name, x.why) for x in found], again)
+
+    _record(run_id, events_of)
 
 
 def _record(run_id: str, events_of: Callable[[s.RunState, datetime], Sequence[e.Event]]) -> None:

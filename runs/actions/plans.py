@@ -13,6 +13,7 @@ from accounts.models import User
 from accounts.reauthentication import require_recent
 from accounts.rights import Denial, Right, why_not
 from approvals import decisions as approvals
+from approvals.checks import same_submission
 from approvals.models import Request, Verdict
 from approvals.outcomes import (
     AlreadyRecorded,
@@ -84,6 +85,9 @@ def decide_plan(
     with transaction.atomic():
         run, state, now = locked(person, run_id, Right.VIEW_RUNS)
         request = request_about(run, version, submission)
+        if first := same_submission(request, person, verdict, submission):
+            # Said before anything else: whatever changed since, this form was recorded.
+            return AlreadyRecorded(request=request, decision=first)
         if verdict is Verdict.ASK and state.undoing:
             raise NothingToChange(state.state, e.ChangesAsked.__name__)
         if changes := binding.changed(state, request, code_of(run)):

@@ -26,6 +26,7 @@ from runs.access import run_for
 from runs.machine import leaves
 from runs.machine import state as s
 from runs.machine.canonical import digest
+from runs.machine.events import Cause
 from runs.pages import long_values, plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
 from runs.views.again import phrase_errors, typed_again
@@ -239,6 +240,11 @@ def _compared(page: Opened, plan: s.PlanVersion, error: Refusal) -> Sequence[Pai
 
 
 def _changed(change: Change) -> Pair:
+    of_what, _dot, person = change.what.partition(".")
+    if of_what == "approvers":
+        lost = Cause(what=of_what, subject=person, was="", now=change.after or "")
+        saw = _("an approval by %(name)s that counts") % {"name": person}
+        return {"saw": saw, "now": words.cause(lost)}
     name = words.binding(change.what)
     was, now = words.times_in(change.before or "–"), words.times_in(change.after or "–")
     return {

@@ -142,6 +142,23 @@ def test_a_right_removed_a_second_ago_counts_as_removed(desk: Desk) -> None:
     assert state_of(request) == "pending"
 
 
+def test_nothing_is_added_to_an_approval_by_somebody_who_may_not_any_more(desk: Desk) -> None:
+    """It would make a quorum of people of whom one does not count. Who says no still can."""
+    request, mia, kim = desk.request(needed=2), desk.approver("Mia"), desk.approver()
+    choose(request, mia)
+    withdraw_right(to=mia, right=Right.APPROVE_PLANS, obj=desk.world.agent, actor=None, now=NOW)
+    with pytest.raises(StaleError) as refused:
+        choose(request, kim)
+    (change,) = refused.value.changes
+    assert (change.what, change.after, change.who) == (
+        "approvers.Mia",
+        "right_missing:approve_plans",
+        str(mia.pk),
+    )
+    assert state_of(request) == "pending"
+    assert choose(request, kim, REJECT).state == RequestState.REJECTED
+
+
 @pytest.mark.parametrize(
     "stranger",
     [lambda desk: World().person(Right.APPROVE_PLANS), lambda desk: desk.world.person(Right.VIEW_RUNS)],

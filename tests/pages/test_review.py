@@ -14,8 +14,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from accounts.rights import Right, withdraw_right
+from accounts.rights import Right, grant_right, withdraw_right
 from approvals.models import Attempt, Decision, Verdict
+from runs import actions
+from runs.affected import impact
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import State
@@ -218,6 +220,57 @@ def test_a_double_click_decides_once(house: House, sign_in: SignIn) -> None:
     assert "Approver approved it at" in page.part("decided").text
     assert not page.one("main").all("form")
     assert_replays(run)
+
+
+TWO = '{"rules": [{"name": "two", "when": "true", "needed": 2}]}'
+
+
+def test_a_form_that_was_recorded_is_not_called_refused_when_it_comes_again_after_a_change(
+    house: House, sign_in: SignIn
+) -> None:
+    run, client = _of_two(house), sign_in(house.approver)
+    sent = approval(client, run)
+    first = client.post(address(run), sent)
+    _release(house, TWO.replace("2", "3"))
+
+    again = client.post(address(run), sent)
+
+    assert (first.status_code, again.status_code) == (302, 302) and again["Location"] == first["Location"]
+    assert Decision.objects.count() == 1 and not Attempt.objects.exists()
+    late = client.post(address(run), {**sent, "submission": str(uuid4())})
+    assert "policy version: payer/held/2" in refused(house, late, 409, "stale").part("conflict").text
+
+
+def test_one_of_two_who_lost_the_right_is_named_to_the_second(house: House, sign_in: SignIn) -> None:
+    run = _of_two(house)
+    house.decide(run, house.approver)
+    client = sign_in(house.second)
+    sent = approval(client, run)
+    withdraw_right(
+        to=house.approver, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now()
+    )
+
+    page = refused(house, client.post(address(run), sent), 409, "stale")
+
+    conflict = page.part("conflict").text
+    assert "an approval by Approver that counts" in conflict
+    assert "Approver, who approved, lost the right “Approve plans”." in conflict
+    assert load(run.pk).state is State.WAITING_APPROVAL
+
+
+def _of_two(house: House) -> Run:
+    _release(house, TWO)
+    return house.waiting()
+
+
+def _release(house: House, text: str) -> None:
+    grant_right(
+        to=house.operator, right=Right.MANAGE_POLICIES, obj=house.agent, actor=None, now=database_now()
+    )
+    release = {"person": house.operator, "agent": house.agent, "reason": "as agreed"}
+    kept = actions.add_policy(**release, text=text, submission=uuid4())  # type: ignore[arg-type]
+    seen = impact(house.agent, kept.number).digest
+    actions.release_policy(**release, number=kept.number, seen=seen, submission=uuid4())  # type: ignore[arg-type]
 
 
 def in_parallel(act: Any) -> list[Any]:

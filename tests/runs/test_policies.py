@@ -15,12 +15,12 @@ from django.db import connection, connections, transaction
 from django.db.utils import IntegrityError
 
 from accounts.models import Membership, Tenant, TenantGroup, User
-from accounts.rights import Right, grant_right
+from accounts.rights import Right, grant_right, withdraw_right
 from approvals import held
 from approvals.documents import DocumentRefused
 from approvals.models import PolicyRelease, PolicyVersion, Request, RequestState, Verdict
 from approvals.outcomes import CheckFailedError, SeparationOfDutiesError, StaleError
-from runs import actions, affected, agents, tryout
+from runs import actions, affected, agents, recovery, tryout
 from runs.clock import database_now
 from runs.ledger import load, log
 from runs.machine import events as e
@@ -217,6 +217,34 @@ def test_a_quorum_is_met_by_members_of_a_group_and_looked_at_again_by_each_send(
     state = advance(run)
     assert world.calls == [] and state.state is State.NEEDS_HUMAN, "nobody is left in Finance"
     assert causes(run) == [("approvers", "1", "group:0")]
+
+
+@pytest.mark.parametrize("lost", ["the right", "to another tenant"])
+def test_of_a_quorum_one_who_may_not_any_more_resets_it_and_that_is_said(
+    house: House, script: Script, world: World, lost: str
+) -> None:
+    hold(house, {"when": "true", "needed": 2, "not_by": ["other_tenant"]})
+    grant_right(to=house.operator, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now())
+    run = house.waiting()
+    house.decide(run, house.approver)
+    assert actions.lapsed_runs(10) == []
+    if lost == "the right":
+        withdraw_right(
+            to=house.approver, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now()
+        )
+    else:
+        Membership.objects.create(user=house.approver, tenant=Tenant.objects.get(slug="other"))
+    with pytest.raises(StaleError, match="Approver"):
+        house.decide(run, house.second)
+
+    recovery.sweep()
+    why = "right_missing:approve_plans" if lost == "the right" else "other_tenant:approve_plans"
+    assert causes(run) == [("approvers", "", why)] and actions.lapsed_runs(10) == []
+    assert (asked(run).state, asked(run).needed) == (RequestState.PENDING, 2)
+    for person in (house.second, house.operator):
+        assert world.calls == []
+        house.decide(run, person)
+    assert advance(run).state is State.SUCCEEDED
 
 
 def test_who_left_the_group_a_moment_before_the_send_does_not_count(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -188,15 +188,27 @@ def ask_anew(state: s.RunState, *, requirement: Requirement, request: str, now: 
 
 def rounds_changed(state: s.RunState, *, requirement: Requirement, request: str, now: datetime) -> Events:
     """A pending request for a round that is over by now is void, and people are asked about the round to come."""
-    asked = state.request
-    if asked is None or asked.status is not s.RequestStatus.PENDING:
-        return ()
     causes = tuple(
         e.Cause(what="rounds", subject=x.name, was=str(state.approved_round(x)), now=str(state.round_of(x)))
         for x in state.uncovered
     )
-    voided = e.ApprovalVoided(request=asked.id, version=asked.version, causes=causes)
-    return voided, *ask_anew(state, requirement=requirement, request=request, now=now)
+    return pending_voided(state, causes, ask_anew(state, requirement=requirement, request=request, now=now))
+
+
+def lapsed(state: s.RunState, lost: Iterable[tuple[str, str]], again: Events) -> Events:
+    """A pending request is void where somebody who approved may not any more (`lost`: name and why), and people are
+    asked anew (`again`): what is approved later would be added to what does not count.
+    """
+    causes = tuple(e.Cause(what="approvers", subject=name, was="", now=why) for name, why in lost)
+    return pending_voided(state, causes, again)
+
+
+def pending_voided(state: s.RunState, causes: tuple[e.Cause, ...], again: Events) -> Events:
+    """The pending request ends because of `causes`; nothing where there are none, or no request is pending."""
+    asked = state.request
+    if not causes or asked is None or asked.status is not s.RequestStatus.PENDING:
+        return ()
+    return e.ApprovalVoided(request=asked.id, version=asked.version, causes=causes), *again
 
 
 def taken_back(state: s.RunState, made: e.ApprovalTakenBack, again: Events) -> Events:
