@@ -26,6 +26,7 @@ from runs.access import agents_for, visible_runs
 from runs.clock import database_now
 from runs.machine.state import State
 from runs.models import CLOSED, Agent
+from runs.pages import words
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts, operates
 from runs.views.frame import Context, console_page, number, person_of, shell, show, value_in
 
@@ -49,6 +50,7 @@ class Asked:
     agent: str
     risk: str
     state: str
+    reason: str
     parent: str
     q: str
     mine: bool
@@ -68,6 +70,7 @@ class Asked:
             agent=value_in(sent, "agent"),
             risk=sent.get("risk", "") if sent.get("risk") in TIERS else "",
             state=sent.get("state", "") if sent.get("state") in RUN else "",
+            reason=sent.get("reason", "") if sent.get("reason") in words.REASONS else "",
             parent=value_in(sent, "parent"),
             q=value_in(sent, "q"),
             mine=sent.get("mine") == "1" if "view" in sent else mine,
@@ -78,7 +81,7 @@ class Asked:
         """The same question with other values, as a query."""
         values = {
             "view": self.view, "agent": self.agent, "risk": self.risk,
-            "state": self.state, "parent": self.parent, "q": self.q,
+            "state": self.state, "reason": self.reason, "parent": self.parent, "q": self.q,
             "mine": "1" if self.mine else "", "page": self.page, **changed,
         }  # fmt: skip
         return "?" + urlencode({k: v for k, v in values.items() if v and (k, v) != ("page", 1)})
@@ -99,6 +102,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     asked = Asked.of(request, mine=operates(person))
     now = database_now()
     context = {**_list(person, asked, now), "view": asked.view, "filters": asked, "q": asked.q}
+    context["reason_text"] = words.reason_alone(asked.reason) if asked.reason else ""
     notices = reverse("inbox-notices") + asked.url(since=now.isoformat(), page=1)
     return show(request, "console/inbox.html", {**shell(request, now=now, notices=notices), **context})
 
@@ -123,6 +127,8 @@ def narrowed(asked: Asked) -> Q:
         found &= Q(tier=TIERS.index(asked.risk))
     if asked.state:
         found &= Q(state=asked.state)
+    if asked.reason:
+        found &= Q(reasons__contains=[asked.reason])
     if asked.parent:
         found &= Q(parent_id=asked.parent)
     if asked.q:
@@ -230,9 +236,9 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
     visible = visible_runs(person)
     if not (agents_for(person, Right.VIEW_RUNS).exists() or visible.exists()):
         return {"no_rights": True}
-    bare = Asked(view=asked.view, agent="", risk="", state="", parent="", q="", mine=False, page=1)
+    bare = Asked(view=asked.view, agent="", risk="", state="", reason="", parent="", q="", mine=False, page=1)
     unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
-    narrowed = asked.agent or asked.risk or asked.state or asked.parent or asked.q
+    narrowed = asked.agent or asked.risk or asked.state or asked.reason or asked.parent or asked.q
     if asked.mine and not narrowed and unfiltered:
         return {"others": {"number": unfiltered, "url": asked.url(mine="0", page=1)}}
     last = visible.filter(state__in=CLOSED).order_by("-since").first()

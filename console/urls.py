@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, constraints, health, inbox, live, moves, permissions, policies
+from console import agents, audit, constraints, health, health_page, inbox, live, moves, permissions, policies
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -45,6 +45,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("constraints/", constraints.constraints, name="constraints"),
     path("constraints/<slug:ref>/", constraints.constraint, name="constraint"),
     path("audit/", audit.audit, name="audit"),
+    path("health/", health_page.health, name="health"),
     path("audit/export.<str:kind>", audit.export, name="audit-export"),
     *_pages("console.signing.urls", "console.people.urls", "approvals.urls", "runs.urls", *_agents()),
 ]

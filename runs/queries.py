@@ -70,7 +70,7 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
         soft_doubt=Exists(doubt),
         owes=Case(
             When(state__in=ENDED, then=Exists(owed)),
-            When(state="restarted", then=Exists(owed.filter(_found_later()))),
+            When(state="restarted", then=Exists(owed.filter(found_later()))),
             default=Value(False),
         ),
         overdue=ExpressionWrapper(Q(pk__in=_overdue(now)), output_field=BooleanField()),
@@ -85,10 +85,10 @@ def annotated(person: User, now: datetime) -> QuerySet[Any]:
 def _overdue(now: datetime) -> QuerySet[Any]:
     """The runs that owe something which had to be done by now: found at once for all, since few do."""
     late = Obligation.objects.filter(discharged_seq__isnull=True, due_at__lte=now)
-    return late.exclude(~Q(_found_later()), run__state="restarted").values("run_id")
+    return late.exclude(~Q(found_later()), run__state="restarted").values("run_id")
 
 
-def _found_later() -> Exists:
+def found_later() -> Exists:
     """Owed since people found something about a run that was over: no successor took that over."""
     at = Event.objects.filter(run_id=OuterRef("run_id"), seq=OuterRef("opened_seq"))
     return Exists(at.filter(type=e.ContradictionSettled.__name__))
@@ -216,7 +216,7 @@ def owed(run_ids: Sequence[str]) -> dict[str, list[Obligation]]:
     """What these runs promised and have not done, what is due first of each run first; not what a successor keeps."""
     found: dict[str, list[Obligation]] = {}
     left = Obligation.objects.filter(run_id__in=run_ids, discharged_seq__isnull=True)
-    left = left.exclude(~Q(_found_later()), run__state="restarted")
+    left = left.exclude(~Q(found_later()), run__state="restarted")
     for row in left.order_by(F("due_at").asc(nulls_last=True), "number"):
         found.setdefault(row.run_id, []).append(row)
     return found

@@ -317,6 +317,11 @@ def reason(found: Reason) -> str:
     return str(words) % {"subject": found.subject} if words else found.code
 
 
+def reason_alone(code: str) -> str:
+    """The reason for which runs stopped, whatever it was about in each of them."""
+    return sentence_case(reason(Reason(code=code, subject="" if code in _BARE else "…")))
+
+
 def reason_with_evidence(found: Reason, *, whole: bool = False) -> str:
     """The reason as a whole sentence with what was seen, cut at QUOTED characters unless `whole`."""
     evidence = _evidence(found)

@@ -1656,8 +1656,50 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
 }
 
+
+def _number(text: str, number: int, **more: Any) -> dict[str, Any]:
+    run = {"run": RUN, "run_url": f"/runs/{RUN}/", "since": ago(42)} if number else {}
+    return {"text": text, "number": number, **run, "attention": False, **more}
+
+
+HEALTH: Final[dict[str, Any]] = {
+    **SHELL,
+    "fleet": {
+        "swept_at": ago(3),
+        "late": True,
+        "workers": [
+            {"name": "worker@host", "serves": ["refunds.v1"], "started_at": ago(900),
+             "seen_at": ago(0.1), "silent": False},
+            {"name": OVERLONG[:200], "serves": [HOSTILE], "started_at": ago(9000), "seen_at": ago(90), "silent": True},
+            {"name": "sweeper@host", "serves": [], "started_at": ago(9000), "seen_at": ago(0.1), "silent": False},
+        ],
+    },
+    "panels": [
+        {
+            "key": "work", "title": "Work for workers", "text": "Open runs that a worker has to move.",
+            "failed": False, "empty": False,
+            "lines": [
+                _number("Due, and no worker has taken it yet", 3, attention=True),
+                _number("Of these, no live worker serves the version", 0, url="/agents/"),
+            ],
+        },
+        {
+            "key": "constraints", "title": "Changed constraints", "text": "Until every run was told.",
+            "failed": False, "empty": False,
+            "lines": [
+                {"text": f"“{HOSTILE}” was withdrawn", "number": 1234, "url": "#fleet",
+                 "note": "runs are still to be told", "since": ago(2)},
+            ],
+        },
+        {"key": "doubts", "title": "Effects with an unknown outcome", "failed": True, "empty": False, "lines": None},
+        {"key": "obligations", "title": "Obligations", "failed": False, "empty": True,
+         "nothing": "Nothing that was promised is open."},
+    ],
+}  # fmt: skip
 PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     **PEOPLE_PAGES,
+    "health": ("console/health.html", HEALTH),
+    "health-unavailable": ("console/health.html", {**SHELL, "fleet": None, "panels": HEALTH["panels"][2:]}),
     **HELD_PAGES,
     **POLICY_PAGES,
     "review-checks": ("runs/review.html", REVIEW_CHECKS),
