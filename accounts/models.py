@@ -51,12 +51,39 @@ class Tenant(models.Model):
         return self.pk
 
 
+class Theme(models.TextChoices):
+    """In which colours pages are shown."""
+
+    SYSTEM = "system", _("System theme")  #: as the person's machine is set
+    LIGHT = "light", _("Light theme")
+    DARK = "dark", _("Dark theme")
+
+
+class Density(models.TextChoices):
+    """How much room the rows of tables take."""
+
+    COMFORTABLE = "comfortable", _("Comfortable")
+    COMPACT = "compact", _("Compact")
+
+
 class User(AbstractUser):
     """A person. Workers, agents and commands are actors but never users."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     display_name = models.CharField(max_length=150, blank=True)
     zone = models.CharField(max_length=64, default="UTC", validators=[validate_zone])
+    #: Empty: as the browser asks. One that is not offered any more counts as empty.
+    language = models.CharField(max_length=16, blank=True, default="")
+    theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM)
+    density = models.CharField(max_length=12, choices=Density, default=Density.COMFORTABLE)
+    #: Whether single keys do something on pages.
+    shortcuts = models.BooleanField(default=True)
+
+    class Meta(AbstractUser.Meta):
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(theme__in=Theme.values), name="accounts_user_theme"),
+            models.CheckConstraint(condition=Q(density__in=Density.values), name="accounts_user_density"),
+        ]
 
     def __str__(self) -> str:
         return self.shown_name

@@ -1,4 +1,7 @@
-"""The request id: on the request, in every log line, in the answer, and the incident id of error pages."""
+"""The request id: on the request, in every log line, in the answer, and the incident id of error pages.
+
+And the language of a signed-in person.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import time
 from collections.abc import Callable
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
 
 from accounts.address import client_address
+from accounts.models import User
 from accounts.origin import coming_from
 
 log = structlog.get_logger(__name__)
@@ -49,3 +55,17 @@ class RequestId:
             )
         response.headers[HEADER] = incident
         return response
+
+
+class OwnLanguage:
+    """Speak to a signed-in person in the language of their settings; else it is the cookie's or the browser's."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        chosen = request.user.language if isinstance(request.user, User) else ""
+        if chosen in dict(settings.LANGUAGES):
+            translation.activate(chosen)
+            request.LANGUAGE_CODE = translation.get_language()
+        return self.get_response(request)

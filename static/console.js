@@ -188,9 +188,13 @@
 
   // ---- theme ---------------------------------------------------------------------------------------
   const theme = document.getElementById("theme");
-  theme?.addEventListener("change", () => {
+  theme?.addEventListener("change", async () => {
+    root.dataset.theme = theme.value;
     document.cookie = `theme=${theme.value}; path=/; max-age=31536000; samesite=lax`;
-    theme.value ? root.dataset.theme = theme.value : delete root.dataset.theme;
+    const { notKept } = theme.form.dataset;
+    if (!notKept) return;
+    const kept = fetch(theme.form.action, { method: "POST", body: new FormData(theme.form) });
+    if ((await kept.catch(() => null))?.status !== 204) say(notKept);
   });
 
   // ---- the on-screen keyboard hides the bottom bar -------------------------------------------------

@@ -1,8 +1,7 @@
-"""One's own settings: name and time zone, password, second factor, sessions."""
+"""One's own settings: how pages are shown to oneself, password, second factor, sessions."""
 
 from __future__ import annotations
 
-import zoneinfo
 from typing import Any
 
 from allauth.mfa.adapter import get_adapter
@@ -26,11 +25,11 @@ from accounts.people_log import PeopleRefusedError, WrongValueError, keep_change
 from accounts.reauthentication import ReauthenticationNeeded, require_recent
 from accounts.second_factors import has_factor, remove_factors
 from accounts.sessions import close_session, close_sessions, open_session, sessions_of
+from console.people import preferences
 from console.people.frame import page
 from runs.clock import database_now
 from runs.views.frame import console_page, person_of, query_value, signed_in_at, typed
 
-LONGEST_NAME = 150
 LONGEST_CODE = 64
 
 
@@ -38,14 +37,17 @@ LONGEST_CODE = 64
 @guarded(On.PERSON)
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """GET shows what one can set for oneself; POST changes name and zone."""
+    """GET shows what one can set for oneself; POST changes how one is called and pages are shown."""
     if request.method != "POST":
         return _settings(request)
     try:
-        _save(request)
+        preferences.save(request)
     except PeopleRefusedError as error:
         return _settings(request, error)
-    return HttpResponseRedirect(f"{reverse('settings')}?saved=names")
+    response = HttpResponseRedirect(f"{reverse('settings')}?saved=names")
+    kept = User.objects.get(pk=person_of(request).pk)
+    preferences.remember(response, language=kept.language, theme=kept.theme)
+    return response
 
 
 SAVED = {
@@ -63,11 +65,7 @@ def _settings(request: HttpRequest, error: PeopleRefusedError | None = None) -> 
     context = {
         "result": saved() if saved and not sent else None,
         "person": {"name": person.shown_name, "username": person.username, "email": person.email},
-        "values": {
-            "display_name": request.POST.get("display_name", "") if sent else person.display_name,
-            "zone": request.POST.get("zone", "") if sent else person.zone,
-        },
-        "zones": sorted(zoneinfo.available_timezones()),
+        **preferences.shown(request),
         "factor": has_factor(person),
         "asked_by": _asked_by(person),
         "sessions": [_session(row, request.session.session_key) for row in sessions_of(person, now)],
@@ -93,16 +91,6 @@ def _session(row: OpenSession, mine: str | None) -> dict[str, Any]:
         "agent": row.agent,
         "mine": row.pk == mine,
     }
-
-
-def _save(request: HttpRequest) -> None:
-    person, name, zone = person_of(request), typed(request, "display_name"), typed(request, "zone")
-    if not name or len(name) > LONGEST_NAME:
-        message = _("Enter a name of at most %(limit)d characters.") % {"limit": LONGEST_NAME}
-        raise WrongValueError("display_name", message)
-    if zone not in zoneinfo.available_timezones():
-        raise WrongValueError("zone", _("Choose a time zone of the list."))
-    User.objects.filter(pk=person.pk).update(display_name=name, zone=zone)
 
 
 @console_page

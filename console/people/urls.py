@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.people import endings, groups, organisations, people, settings
+from console.people import endings, groups, organisations, people, preferences, settings
 
 urlpatterns = [
     path("people/", people.people_list, name="people"),
@@ -16,6 +16,8 @@ urlpatterns = [
     path("organisations/", organisations.organisation_list, name="organisations"),
     path("organisations/<slug:slug>/", organisations.organisation_page, name="organisation"),
     path("settings/", settings.settings_page, name="settings"),
+    path("settings/theme/", preferences.theme, name="settings-theme"),
+    path("language/", preferences.language, name="language"),
     path("settings/password/", settings.password_page, name="settings-password"),
     path("settings/session/", settings.end_session, name="settings-session"),
     path("settings/second-factor/", settings.factor_page, name="settings-factor"),

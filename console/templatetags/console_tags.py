@@ -10,7 +10,8 @@
 `{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
 `{% longest_text as limit %}`   how many characters a reason or a note may have
 `{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
-`{% icon "arrow" %}`, `{% env_label %}`, `{% theme %}`, `{% units %}`, `{% zone as here %}`   used by the shell
+`{% icon "arrow" %}`, `{% env_label %}`, `{% look as look %}`, `{% other_languages as others %}`, `{% units %}`,
+    `{% zone as here %}`   used by the shell
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
 
+from accounts.models import Density, Theme, User
 from accounts.zones import name_at
+from console.people.preferences import THEME_COOKIE, offered_languages
 from runs.limits import LONGEST_TEXT
 from runs.pages.word_diff import Change, Part
 
@@ -321,11 +324,20 @@ def env_label() -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def theme(context: Context) -> str:
-    """light or dark where the person chose one (cookie `theme`), else nothing: the system decides."""
-    request = context.get("request")
-    chosen = request.COOKIES.get("theme", "") if request is not None else ""
-    return chosen if chosen in ("light", "dark") else ""
+def look(context: Context) -> dict[str, Any]:
+    """How the page is to look: `theme` and `density`, as the person set them; who is not signed in has a cookie."""
+    person, request = context.get("user"), context.get("request")
+    if isinstance(person, User):
+        return {"theme": person.theme, "density": person.density, "themes": Theme.choices}
+    kept = request.COOKIES.get(THEME_COOKIE, "") if request is not None else ""
+    theme = kept if kept in Theme.values else Theme.SYSTEM
+    return {"theme": theme, "density": Density.COMFORTABLE, "themes": Theme.choices}
+
+
+@register.simple_tag
+def other_languages() -> list[dict[str, Any]]:
+    """The languages that pages are offered in beside the one of this page."""
+    return [language for language in offered_languages() if language["value"] != get_language()]
 
 
 @register.simple_tag(takes_context=True)

@@ -1595,8 +1595,14 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {
             **SHELL,
             "person": {"name": "Lin", "username": "lin", "email": ""},
-            "values": {"display_name": HOSTILE, "zone": "UTC"},
+            "values": {"display_name": HOSTILE, "zone": "UTC", "theme": "dark", "density": "compact"},
             "zones": ["Asia/Shanghai", "UTC"],
+            "languages": [
+                {"value": "", "label": "As the browser asks"},
+                {"value": "zh-hans", "label": "简体中文"},
+            ],
+            "themes": [{"value": "light", "label": "Light theme"}, {"value": "dark", "label": "Dark theme"}],
+            "densities": [{"value": "compact", "label": "Compact"}],
             "factor": True,
             "asked_by": ["Acme"],
             "sessions": [
