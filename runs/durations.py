@@ -34,6 +34,8 @@ class Durations:
     sign_in_again: timedelta
     #: How long a name or an address waits after too many refused sign-ins.
     lockout: timedelta
+    #: After how long without doing anything about a run a person counts as not working on it any more.
+    claim_lapses: timedelta
     #: How long a link to set a password works.
     password_link: timedelta
 
@@ -64,6 +66,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         page_poll=timedelta(seconds=10),
         sign_in_again=timedelta(minutes=15),
         lockout=timedelta(minutes=15),
+        claim_lapses=timedelta(minutes=15),
         password_link=timedelta(days=3),
     ),
     "demo": Durations(
@@ -81,6 +84,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         page_poll=timedelta(seconds=5),
         sign_in_again=timedelta(minutes=15),
         lockout=timedelta(minutes=2),
+        claim_lapses=timedelta(minutes=15),
         password_link=timedelta(hours=1),
     ),
     "test": Durations(
@@ -98,6 +102,7 @@ PROFILES: Final[Mapping[str, Durations]] = {
         page_poll=timedelta(seconds=1),
         sign_in_again=timedelta(minutes=15),
         lockout=timedelta(minutes=15),
+        claim_lapses=timedelta(minutes=15),
         password_link=timedelta(hours=1),
     ),
 }

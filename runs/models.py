@@ -1,8 +1,8 @@
 """Tables of runs and their constraints. Rows are written by `ledger` and `recovery` only.
 
-`Event` is the truth; every other table but `Claim`, `Submission`, `Artifact`, `Worker`, `Wake` and `Sweep` is a
-projection of it, or a `Summary`, and can be rebuilt. What PostgreSQL can hold is held here; its functions and triggers
-are in the migrations.
+`Event` is the truth; every other table but `Claim`, `Submission`, `Working`, `Note`, `Artifact`, `Worker`, `Wake` and
+`Sweep` is a projection of it, or a `Summary`, and can be rebuilt. What PostgreSQL can hold is held here; its functions
+and triggers are in the migrations.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
 from accounts.models import Tenant
 from accounts.origin import origin
 from accounts.permissions import ON_AGENT, ON_RUN, declared
+from runs.limits import LONGEST_TEXT
 from runs.machine.state import TERMINAL, WORKER_MOVES, EffectStatus, State
 from runs.machine.waits import WaitKind
 
@@ -508,6 +511,79 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.run_id}"
+
+
+class WorkingKind(models.TextChoices):
+    """How a person is named on a run."""
+
+    CLAIM = "claim"  #: who says to be working on it
+    ASSIGNMENT = "assignment"  #: who was asked to
+
+
+class Working(models.Model):
+    """Who works on a run, or was asked to: for people, who else looks at it. It blocks nobody and moves no run.
+
+    At most one of each kind is open for a run. Only its renewal and its end are ever written: a trigger holds that. A
+    claim whose time is over stands open until somebody claims anew; `runs.working` says which count.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="working", db_index=False)
+    kind = models.CharField(max_length=10)
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+    active_at = models.DateTimeField()  #: when the person last did something about the run
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["run", "kind"], condition=Q(ended_at__isnull=True), name="runs_working_one"
+            ),
+            models.CheckConstraint(condition=Q(kind__in=WorkingKind.values), name="runs_working_kind"),
+            models.CheckConstraint(
+                condition=~Q(kind=WorkingKind.CLAIM) | Q(by=F("person")), name="runs_working_own"
+            ),
+            models.CheckConstraint(
+                condition=Q(active_at__gte=F("at"))
+                & (Q(ended_at__isnull=True) | Q(ended_at__gte=F("active_at"))),
+                name="runs_working_times",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["person"], condition=Q(ended_at__isnull=True), name="runs_working_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.run_id}"
+
+
+class Note(models.Model):
+    """What a person wrote about a run for the next one. Append-only; it is no event, and moves no run."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="notes")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField()
+    at = models.DateTimeField()
+    origin = models.JSONField(default=origin)  #: via, ip, request_id
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(text__regex=r"\S"), name="runs_note_says"),
+            models.CheckConstraint(
+                condition=LessThanOrEqual(Length("text"), Value(LONGEST_TEXT)), name="runs_note_length"
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "-at"], name="runs_note_tenant_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"note on {self.run_id}"
 
 
 class Artifact(models.Model):

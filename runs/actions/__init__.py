@@ -33,6 +33,7 @@ from runs.actions.goals import REVISE, GoalRefused, ImpactMoved, refuse_words, r
 from runs.actions.lending import GrantOver, ImpactChanged, check_now, end_grant, lend_all, lend_anew
 from runs.actions.limiting import LimitMoved, confirm_constraint, limit_run
 from runs.actions.marking import mark_constraints
+from runs.actions.notes import NOTE, note_run
 from runs.actions.obligations import (
     attest_obligation,
     hand_on_obligation,
@@ -67,9 +68,20 @@ from runs.actions.steering import (
 from runs.actions.taking_back import take_back_approval
 from runs.actions.taking_in import AgentMissing, AlreadyHere, take_in
 from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
+from runs.actions.working import (
+    ASSIGNING,
+    Worked,
+    assign_run,
+    assignable,
+    claim_run,
+    release_run,
+    renew_seen,
+)
 from runs.actions.writing import subject_of, write
 
 __all__ = [
+    "ASSIGNING",
+    "NOTE",
     "REVISE",
     "AgentMissing",
     "AlreadyHere",
@@ -90,15 +102,19 @@ __all__ = [
     "PolicyNotManaged",
     "PolicyOutdated",
     "Stated",
+    "Worked",
     "accept_amendment",
     "add_constraint",
     "add_policy",
     "amend_constraint",
+    "assign_run",
+    "assignable",
     "attach_file",
     "attest_effect",
     "attest_obligation",
     "cancel_run",
     "check_now",
+    "claim_run",
     "conclude_effect",
     "confirm_constraint",
     "decide_plan",
@@ -117,6 +133,7 @@ __all__ = [
     "move_runs",
     "moved_by",
     "new_run_id",
+    "note_run",
     "open_obligation",
     "opened_by",
     "overdue_obligations",
@@ -128,7 +145,9 @@ __all__ = [
     "record_overdue",
     "refuse_words",
     "release_policy",
+    "release_run",
     "renew_request",
+    "renew_seen",
     "repeated",
     "reread_observations",
     "rereduce_run",

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from accounts.fence import fence_shared
 from accounts.models import User
-from accounts.rights import Right
+from accounts.rights import Right, holders, may
 from runs import access
 from runs.actions.writing import write
 from runs.clock import database_now
@@ -47,11 +47,17 @@ def locked(person: User, run_id: str, right: Right) -> tuple[Run, s.RunState, da
     Raises access.RunNotFound, access.NotPermitted. Rights are read after the fence, so one that was removed
     a moment ago is gone.
     """
+    run = locked_row(person, run_id, right)
+    return run, load(run_id), database_now()
+
+
+def locked_row(person: User, run_id: str, right: Right) -> Run:
+    """The same without the run's log, which such an action does not look into."""
     run = access.run_for(person, run_id)
     fence_shared(run.tenant_id)
     run = access.run_for(person, run_id, right)
     Run.objects.select_for_update(of=("self",)).filter(pk=run_id).first()
-    return run, load(run_id), database_now()
+    return run
 
 
 def locked_by_system(run_id: str) -> tuple[Run, datetime]:
@@ -59,6 +65,12 @@ def locked_by_system(run_id: str) -> tuple[Run, datetime]:
     fence_shared(Run.objects.values_list("tenant_id", flat=True).get(pk=run_id))
     run = Run.objects.select_for_update(of=("self",)).select_related("agent").get(pk=run_id)
     return run, database_now()
+
+
+def people_with(run: Run, rights: Sequence[Right]) -> list[User]:
+    """The people who hold one of these rights on the run, now, by name."""
+    found = {person.pk: person for right in rights for person in holders(right, run)}
+    return sorted(found.values(), key=lambda person: (person.shown_name.casefold(), str(person.pk)))
 
 
 def repeated(submission: UUID, person: User, action: str) -> Done | None:
@@ -95,3 +107,30 @@ def by_person(
         )
         wake_on_commit(run_id=run_id, agent=run.agent.name, version=run.agent_version)
     return Done(run=run_id, seq=new.seq)
+
+
+def beside(
+    *,
+    person: User,
+    run_id: str,
+    action: str,
+    submission: UUID,
+    act: Callable[[Run, datetime], dict[str, str]],
+    rights: Sequence[Right] = (),
+) -> Submission:
+    """The frame of what people do beside a run: no event, and no version that another's form was made for.
+
+    Whoever sees the run may, where no `rights` are asked; else whoever holds one of them. Returns the record of the
+    form, of this send or the first one. Raises access.RunNotFound, access.NotPermitted, Refused.
+    """
+    with transaction.atomic():
+        run = locked_row(person, run_id, Right.VIEW_RUNS)
+        if rights and not any(may(person, right, run) for right in rights):
+            run = access.run_for(person, run_id, rights[0])
+        if first := first_use(submission, person, action):
+            return first
+        now = database_now()
+        return Submission.objects.create(
+            id=submission, tenant_id=run.tenant_id, run=run, person=person, action=action, result=act(run, now),
+            at=now,
+        )  # fmt: skip

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db import transaction
 
 from accounts.models import User
-from accounts.rights import Right, holders
-from runs.actions.frame import SWEEP, Done, by_person, locked_by_system, person_actor
+from accounts.rights import Right
+from runs.actions.frame import SWEEP, Done, by_person, locked_by_system, people_with, person_actor
 from runs.actions.writing import write
 from runs.clock import database_now
 from runs.ledger import load
@@ -25,8 +25,7 @@ KEEPING = (Right.ATTEST_EFFECTS, Right.OPERATE_RUNS)
 
 def keepers(run: Run) -> list[User]:
     """The people to whom an obligation of the run can be handed, by name."""
-    found = {person.pk: person for right in KEEPING for person in holders(right, run)}
-    return sorted(found.values(), key=lambda person: (person.shown_name.casefold(), str(person.pk)))
+    return people_with(run, KEEPING)
 
 
 def keeper_of(state: s.RunState, owner: User) -> e.Actor:
