@@ -27,7 +27,7 @@ from accounts.models import User
 from accounts.rights import Right, tenants_with
 from approvals.models import Attempt
 from approvals.models import Decision as Decided
-from console import audit_constraints, audit_people, audit_policies, audit_rights
+from console import audit_constraints, audit_people, audit_policies, audit_rights, audit_working
 from console.audit_frame import Row, origin, visible
 from runs import seeing
 from runs.actions.constraints import ADD, AMEND, WITHDRAW
@@ -117,6 +117,7 @@ ACTIONS: dict[str, tuple[Promise, str, str]] = {
         "attest_obligation",
     ),
     "hand_on": (gettext_lazy("Hand on what is owed"), e.ObligationHandedOn.__name__, "hand_on"),
+    **audit_working.ACTIONS,
 }
 #: The filter's value for what is no action on a run.
 RIGHTS = "rights"
@@ -216,7 +217,7 @@ def sources(person: User, filters: Filters) -> list[Source]:
         _formed(person, filters, "rereduce", _made_anew),
         _formed(person, filters, "end_grant", _ended),
     ]
-    of_runs += _stated(person, filters)
+    of_runs += [*_stated(person, filters), *_beside(person, filters)]
     seen = [replace(source, entries=partial(_seen, person, source.entries)) for source in of_runs]
     others = [*_policies(person, filters), *_people(person, filters, sign_ins=False)]
     return [*seen, _rights(person, filters), *others]
@@ -262,6 +263,19 @@ def _stated(person: User, filters: Filters) -> list[Source]:
         return []
     found = audit_constraints.statements(person, named=filters.person, run=filters.run, action=filters.action)
     return [Source(rows=found.filter(filters.when()), entries=audit_constraints.as_rows)]
+
+
+def _beside(person: User, filters: Filters) -> list[Source]:
+    """What people did beside runs: who works on them, and notes."""
+    if filters.result == "refused" or filters.action not in ("", *audit_working.ACTIONS):
+        return []
+    asked = {"named": filters.person, "run": filters.run, "action": filters.action}
+    worked = audit_working.forms(person, **asked).filter(filters.when())
+    noted = audit_working.notes(person, **asked).filter(filters.when())
+    return [
+        Source(rows=worked, entries=audit_working.form_rows),
+        Source(rows=noted, entries=audit_working.note_rows),
+    ]
 
 
 def _policies(person: User, filters: Filters) -> list[Source]:

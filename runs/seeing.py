@@ -87,6 +87,21 @@ def hidden_from(person: User, run: Run) -> Hidden | None:
         return None
 
 
+def texts(person: User, run: Run) -> Callable[[str], str]:
+    """What people wrote beside the run's log, as this person may see it; nothing of it where `bodies` shows nothing."""
+    if sees_values(person, run):
+        return str
+    try:
+        hidden = hidden_in(run, tuple(log(run.pk)))
+    except LogUnreadable:
+        return (lambda _text: mark()) if _names_some(run) else str
+    return hidden.text if hidden else str
+
+
+def _names_some(run: Run) -> bool:
+    return Event.objects.filter(run_id=run.pk, body__contains=NAMES_SOME).exists()
+
+
 def bodies(person: User, run: Run) -> Body:
     """Stored bodies as this person may see them. Where a log that names sensitive values cannot be read, none of it."""
     if sees_values(person, run):
@@ -94,10 +109,9 @@ def bodies(person: User, run: Run) -> Body:
     try:
         recorded = tuple(log(run.pk))
     except LogUnreadable:
-        named = Event.objects.filter(run_id=run.pk, body__contains=NAMES_SOME).exists()
         return (
             (lambda _seq, _type, _version, _body: json.dumps(mark(), ensure_ascii=False))
-            if named
+            if _names_some(run)
             else _as_stored
         )
     hidden = hidden_in(run, recorded)

@@ -18,6 +18,7 @@ from runs.views import (
     handoff,
     limit,
     live,
+    notes,
     obligations,
     observations,
     pages,
@@ -28,6 +29,7 @@ from runs.views import (
     steer,
     taking_back,
     values,
+    working,
 )
 
 
@@ -44,6 +46,9 @@ urlpatterns = [
     path("runs/<run:run_id>/notices/", live.run_notices, name="run-notices"),
     path("runs/<run:run_id>/handoff/", handoff.handoff, name="run-handoff"),
     path("runs/<run:run_id>/handoff.json", handoff.handoff_json, name="run-handoff-json"),
+    path("runs/<run:run_id>/claim/", working.claim, name="run-claim"),
+    path("runs/<run:run_id>/assign/", working.assign, name="run-assign"),
+    path("runs/<run:run_id>/notes/", notes.notes, name="run-notes"),
     path("runs/<run:run_id>/plan/<int:version>/", pages.plan, name="plan"),
     path("runs/<run:run_id>/plan/<int:version>/review/", review.review, name="plan-review"),
     path("runs/<run:run_id>/plan/<int:version>/value/<int:value>/", values.value, name="plan-value"),

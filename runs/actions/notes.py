@@ -1,4 +1,4 @@
-"""What people write about a run for whoever looks at it next. No event: it moves no run and is no ground of anything."""
+"""What people write about a run for whoever looks at it next. No event: it moves no run, and nothing rests on it."""
 
 from __future__ import annotations
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.machine.decide import ConclusionRefused
 from runs.pages.conflict import conflict
 from runs.pages.reviewing import same_phrase
-from runs.views.frame import Context, number
+from runs.views.frame import Context, number, shell, show
 from runs.views.pages import Opened
 from runs.views.refusals import Errors, FormWrong, Outdated, Refusal
 
@@ -55,6 +56,17 @@ def refused_with(
     if status == 409:
         return conflicting(request, page, error, values, text=text, field=field)
     return {"values": values, "errors": errors_of(error, of_condition)}
+
+
+def refused_bare(request: HttpRequest, run_id: str, error: Refusal, status: int) -> HttpResponse:
+    """The answer to a refused form that has no page of its own: what was wrong, and the way back to the run."""
+    context = {
+        "incident_id": getattr(request, "request_id", ""),
+        "detail": " ".join(x["message"] for x in errors_of(error)),
+        "back_url": reverse("run", args=[run_id]),
+        "back_label": _("Back to the run"),
+    }
+    return show(request, f"errors/{status}.html", {**shell(request), **context}, status=status)
 
 
 def phrase_errors(request: HttpRequest, phrase: str) -> Errors:

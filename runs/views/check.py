@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from accounts.guards import On, guarded
 from accounts.rights import Right
 from runs import actions, agents, facts
 from runs.access import run_for
-from runs.views.again import errors_of
-from runs.views.frame import console_page, person_of, shell, show
+from runs.views.again import refused_bare
+from runs.views.frame import console_page, person_of
 from runs.views.pages import Opened, opened
-from runs.views.refusals import Refusal, Tried, attempt, form_id
+from runs.views.refusals import Tried, attempt, form_id
 from runs.views.results import to_run
 
 
@@ -29,7 +27,7 @@ def check(request: HttpRequest, run_id: str) -> HttpResponse:
         request,
         Tried(run=page.run, action="check", subject=run_id, seen=seen),
         lambda: _check(request, page),
-        lambda error, status: _refused(request, page, error, status),
+        lambda error, status: refused_bare(request, run_id, error, status),
     )
 
 
@@ -44,14 +42,3 @@ def _check(request: HttpRequest, page: Opened) -> HttpResponse:
         fresh = {key: read.fresh for key, read in reads.items()}
         actions.check_now(person=person, run_id=run.pk, reads=fresh, submission=submission)
     return to_run(run.pk, submission)
-
-
-def _refused(request: HttpRequest, page: Opened, error: Refusal, status: int) -> HttpResponse:
-    """No check was made: the run is over, or the form is no form of the page."""
-    context = {
-        "incident_id": getattr(request, "request_id", ""),
-        "detail": " ".join(x["message"] for x in errors_of(error)),
-        "back_url": reverse("run", args=[page.run.pk]),
-        "back_label": _("Back to the run"),
-    }
-    return show(request, f"errors/{status}.html", {**shell(request), **context}, status=status)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from accounts.guards import On, guarded
+from accounts.guards import On, guard_of, guarded
 from accounts.models import User
 from accounts.rights import Right
-from runs import seeing
+from runs import actions, seeing
 from runs.access import RunNotFound, run_for, visible_runs
 from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
@@ -20,10 +21,11 @@ from runs.machine import expiry
 from runs.machine import state as s
 from runs.models import Run
 from runs.outdated import outdated
-from runs.pages import lineage, plan_page, plans, relatives, run_page, who, words
+from runs.pages import lineage, notes, plan_page, plans, relatives, run_page, who, words, working
 from runs.queries import holders_of
 from runs.views.frame import Context, console_page, new_submission, number, person_of, shell, show
 from runs.views.results import result_of
+from runs.working import workers_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +86,24 @@ def show_about(
 ) -> HttpResponse:
     """Render a page about an opened run: it asks for news since the version that it was read at."""
     frame = shell(request, now=page.reader.now, notices=notices_of(page.run.pk, page.state.seq))
+    frame |= claimed_by_another(request, page.run, page.reader.now)
     return show(request, template, {**frame, **context}, status=status)
+
+
+def claimed_by_another(request: HttpRequest, run: Run, now: datetime) -> Context:
+    """For a page with a form about the run: who else claims it. Opening such a page renews one's own claim."""
+    found, person = request.resolver_match, person_of(request)
+    guard = guard_of(found.func) if found else None
+    if guard is None or not guard.acts:
+        return {}
+    claim = workers_of(run.pk, now).claim
+    if claim is None:
+        return {}
+    if claim.person_id != person.pk:
+        return working.another(claim)
+    if request.method == "GET":
+        actions.renew_seen(claim, now)
+    return {}
 
 
 @console_page
@@ -98,7 +117,8 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     try:
         page = opened_run(person, found)
     except LogUnreadable as error:
-        context = run_page.unreadable(found, str(error))
+        context = run_page.unreadable(found, str(error)) | _beside(found, person, database_now(), None)
+        context["result"] = result_of(request, run_id, person)
         return show(request, "runs/run.html", {**shell(request), **context})
     older, saw = number(request.GET.get("older")), number(request.GET.get("saw"))
     context = run_page.context(
@@ -107,7 +127,18 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     )  # fmt: skip
     context |= {"result": result_of(request, run_id, person), "predecessor": predecessor(person, found)}
     context |= {"check_submission": new_submission(), "read_submission": new_submission()}
+    context |= _beside(found, person, page.reader.now, page.reader)
     return show_about(request, page, "runs/run.html", context)
+
+
+def _beside(run: Run, person: User, now: datetime, reader: run_page.Reader | None) -> Context:
+    """Who works on the run, and the newest notes on it. `reader` is None where the log cannot be read."""
+    told = reader.told if reader else seeing.texts(person, run)
+    return {
+        **working.on_run(workers_of(run.pk, now), run, person, reader),
+        **notes.newest(run, told),
+        "claim_submission": new_submission(),
+    }
 
 
 def _outdated(run: Run) -> str:

@@ -23,12 +23,10 @@ from runs.views.frame import (
     new_submission,
     number,
     person_of,
-    shell,
-    show,
     submission_of,
     typed,
 )
-from runs.views.pages import Opened, notices_of, opened
+from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import result_of, to_run
 
@@ -77,14 +75,8 @@ def reconcile_page(
     context |= attesting.context(page.state, effect, page.reader)
     if "ask" in context:
         context["ask"]["submission"] = new_submission()
-    notices = notices_of(page.run.pk, page.state.seq)
-    frame = shell(request, now=page.reader.now, notices=notices)
-    return show(
-        request,
-        "runs/reconcile.html",
-        {**frame, **context, "submission": new_submission(), "attest_submission": new_submission(), **more},
-        status=status,
-    )
+    context |= {"submission": new_submission(), "attest_submission": new_submission(), **more}
+    return show_about(request, page, "runs/reconcile.html", context, status=status)
 
 
 def _result(request: HttpRequest, page: Opened, effect: s.Effect) -> Context | None:

@@ -48,10 +48,16 @@ def result_of(request: HttpRequest, run_id: str, person: User) -> Said | None:
         return None
     done = Submission.objects.filter(pk=submission, person=person, run_id=run_id).first()
     if done:
-        text, detail = ACTIONS.get(done.action, _recorded)()
+        text, detail = ACTIONS.get(_did(done), _recorded)()
         return {"text": text, "detail": detail, "at": done.at, "action": done.action, "seq": done.seq}
     decision = Decision.objects.select_related("request").filter(submission=submission, person=person).first()
     return _decided(decision) if decision and decision.request.subject.startswith(f"{run_id}:") else None
+
+
+def _did(form: Submission) -> str:
+    """What the form did, as `ACTIONS` names it: a form about who works on a run may have done different things."""
+    outcome = form.result.get("outcome")
+    return f"{form.action} {outcome}" if outcome else form.action
 
 
 def _decided(decision: Decision) -> Said:
@@ -87,6 +93,12 @@ VERDICTS: dict[Verdict, Callable[[], tuple[str, str]]] = {
 
 def _recorded() -> tuple[str, str]:
     return _("Recorded."), ""
+
+
+def _claimed() -> str:
+    return _(
+        "Others see that you work on it, and may act all the same. Nothing was sent and nothing was moved."
+    )
 
 
 ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
@@ -206,6 +218,35 @@ ACTIONS: dict[str, Callable[[], tuple[str, str]]] = {
         _("The rows of this run were made anew from its log."),
         _("Nothing outside was called and the run was not moved. What still differs is listed below."),
     ),
+    "note noted": lambda: (
+        _("Your note was kept."),
+        _("It is shown to whoever sees the run. It moved nothing, and no approval rests on it."),
+    ),
+    "claim claimed": lambda: (_("You claimed this run."), _claimed()),
+    "claim yours": lambda: (_("You claimed this run before."), _claimed()),
+    "claim taken_over": lambda: (_("You took this run over from whoever worked on it."), _claimed()),
+    "claim held": lambda: (
+        _("Somebody else works on this run: it was not claimed for you."),
+        _("You may do all that you could before. Ask them, or take it over."),
+    ),
+    "release released": lambda: (
+        _("You released this run."),
+        _("Nobody is shown as working on it. It was not moved."),
+    ),
+    "release held": lambda: (
+        _("Somebody else works on this run: nothing was released."),
+        _("The run was not moved."),
+    ),
+    "release not_yours": lambda: (
+        _("You were not shown as working on this run: nothing was released."),
+        _("A claim lapses where its person does nothing about the run for a while."),
+    ),
+    "assign assigned": lambda: (
+        _("The run was assigned."),
+        _("It moved nothing, and gives nobody a right."),
+    ),
+    "assign unassigned": lambda: (_("The run is assigned to nobody any more."), _("It was not moved.")),
+    "assign same": lambda: (_("It was assigned like that before."), _("Nothing was changed.")),
     "signal": lambda: (
         _("Your answer was recorded."),
         _("It is kept until a step waits for it. A worker goes on where one waits now."),

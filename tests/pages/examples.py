@@ -335,8 +335,35 @@ ASSUMED: Final[list[dict[str, Any]]] = [
     },
 ]
 
+WORKING: Final[dict[str, Any]] = {
+    "claim": {"name": "Kim", "at": ago(3), "mine": False},
+    "assigned": {"name": HOSTILE, "by": "Ana", "at": ago(30), "able": False},
+    "claim_url": f"/runs/{RUN}/claim/",
+    "assign_url": f"/runs/{RUN}/assign/",
+}
+NOTES: Final[list[dict[str, Any]]] = [
+    {"id": 2, "by": "Kim", "at": ago(3), "text": f"{HOSTILE}\n\n<b>call</b> Acme before 18:00"},
+    {"id": 1, "by": HOSTILE, "at": ago(50), "text": OVERLONG},
+]
+NOTES_PAGE: Final[dict[str, Any]] = {
+    **SHELL,
+    "run": RUN_FACTS,
+    "notes": NOTES,
+    "total": 52,
+    "paging": {"page": 1, "pages": 2, "next_url": "?page=2"},
+    "claimed": {"name": HOSTILE, "at": ago(3), "notes_url": f"/runs/{RUN}/notes/"},
+    "values": {},
+    "errors": [],
+    "submission": "sub_31",
+}
+
 RUN_PAGE: Final[dict[str, Any]] = {
     **SHELL,
+    "working": WORKING,
+    "claim_submission": "sub_30",
+    "notes": NOTES,
+    "more_notes": True,
+    "notes_url": f"/runs/{RUN}/notes/",
     "authority": AUTHORITY,
     "check_submission": "0d9a4b52-6d0f-4f51-8b1e-0c3f7f6a2c12",
     "run": RUN_FACTS,
@@ -1890,6 +1917,34 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {**PLAN, "steps": _UNDO_STEPS, "arguments": [{"waiting": _DELEGATES}]},
     ),
     "run": ("runs/run.html", RUN_PAGE),
+    "run-notes": ("runs/notes.html", NOTES_PAGE),
+    "run-notes-refused": (
+        "runs/notes.html",
+        {
+            **NOTES_PAGE,
+            "notes": [],
+            "total": 0,
+            "values": {"text": OVERLONG},
+            "errors": [{"field": "text", "message": "Use at most 4000 characters; these are 5000."}],
+        },
+    ),
+    "run-assign": (
+        "runs/assign.html",
+        {
+            **SHELL,
+            "run": RUN_FACTS,
+            "assigned": HOSTILE,
+            "choices": OWNERS,
+            "may_assign": True,
+            "values": {"to": "p-1"},
+            "errors": [],
+            "submission": "sub_32",
+        },
+    ),
+    "run-assign-not-you": (
+        "runs/assign.html",
+        {**SHELL, "run": RUN_FACTS, "assigned": "", "may_assign": False, "why_not": OVERLONG},
+    ),
     "run-new": (
         "runs/run.html",
         {

@@ -33,7 +33,7 @@ from tests.people import House, advance, assert_replays
 
 METHODS: Final = ("get", "head", "post", "put", "delete", "options")
 #: Views that send a form elsewhere, or take one and show none.
-POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check", "observations-read"}
+POST_ONLY: Final = {"effect-ask", "effect-attest", "run-check", "run-claim", "observations-read"}
 #: What stands in an address beside the run.
 PARTS: Final = {
     "version": "1", "effect": "1", "obligation": "1", "artifact": "1", "name": "payer", "to": "2",

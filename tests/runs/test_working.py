@@ -137,7 +137,7 @@ def test_nobody_says_anything_about_a_run_that_they_do_not_see(house: House, run
     for person in (house.stranger, house.viewer):
         for tell in (claim, release, note):
             with pytest.raises(RunNotFound):
-                tell(person, run)  # type: ignore[operator]
+                tell(person, run)
     with pytest.raises(ConclusionRefused):
         assign(house.operator, run, house.stranger)
     assert not Note.objects.exists() and not Working.objects.exists()
