@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
@@ -20,13 +21,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accounts.guards import Guard, On, guard_of
-from accounts.models import Membership, User
+from accounts.models import Membership, TenantGroup, User
 from accounts.rights import Right, grant_right, may
 from approvals.models import Attempt
-from runs import actions
+from runs import actions, grants
 from runs.clock import database_now
 from runs.ledger import load
-from runs.models import Run
+from runs.models import Agent, Run
+from runs.sources.held import PREFIX
 from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.people import House, advance, assert_replays
@@ -54,9 +56,9 @@ class Route:
     guard: Guard
     parts: tuple[str, ...]
 
-    def of(self, run: str) -> str:
-        """The address for a run."""
-        known = {**PARTS, "run_id": run}
+    def of(self, run: str, **more: str) -> str:
+        """The address for a run, or for what `more` names."""
+        known = {**PARTS, "run_id": run, **more}
         return reverse(self.name, kwargs={part: known[part] for part in self.parts})
 
     @property
@@ -222,6 +224,54 @@ def test_what_is_foreign_answers_as_what_never_was(house: House, run: Run, sign_
                 wrong.append((method, route.name, theirs.status_code, asked, as_much))
     assert wrong == []
     assert not Attempt.objects.exists()
+
+
+#: What names one thing in an address, with a value that nothing has.
+ABSENT: Final = {
+    "name": "nobodys", "person_id": str(UUID(int=7)), "group_id": "2147483", "slug": "nowhere",
+    "grant": str(UUID(int=7)), "ref": "NEVERWAS00",
+}  # fmt: skip
+
+
+def test_what_is_no_run_and_foreign_answers_as_what_never_was(house: House, sign_in: SignIn) -> None:
+    """The stranger holds every right in the other organisation, and names people, groups, grants and so on of this."""
+    theirs = _things_of(house)
+    client, wrong, walked = sign_in(house.stranger), [], 0
+    client.get(reverse("inbox"))
+    for route in routes(On.AGENT, On.TENANT, On.PERSON):
+        if not ABSENT.keys() & {*route.parts}:
+            continue
+        for query in ("", *([f"?of={theirs['slug']}"] if route.guard.on is On.AGENT else [])):
+            for method in ("get", "post"):
+                walked += 1
+                there, nowhere = route.of(NO_RUN, **theirs), route.of(NO_RUN, **ABSENT)
+                foreign, asked = _answer(client, method, there + query)
+                absent, as_much = _answer(client, method, nowhere + query)
+                same = _bare(foreign, there) == _bare(absent, nowhere)
+                if not same or asked != as_much or foreign.status_code not in (404, 405):
+                    wrong.append((method, route.name, query, foreign.status_code, asked, as_much))
+    assert wrong == [] and walked > 20
+    assert not Attempt.objects.filter(person=house.stranger).exists()
+
+
+def _things_of(house: House) -> dict[str, str]:
+    """One of each thing that an address can name, of the house."""
+    manager = _member(house, "policies", Right.MANAGE_POLICIES, house.tenant)
+    agent = Agent.objects.create(tenant=house.tenant, name="oursalone", title="Ours alone")
+    group = Group.objects.create(name=str(uuid4()))
+    TenantGroup.objects.create(group=group, tenant=house.tenant, title="Finance")
+    held = actions.add_constraint(
+        person=manager, place=agent, name="cap", text="At most 5.", predicate="", reason="as was agreed",
+        submission=uuid4(),
+    )  # fmt: skip
+    actions.add_policy(
+        person=manager, agent=agent, text='{"rules": []}', reason="as agreed", submission=uuid4()
+    )
+    grant = grants.lend(principal=house.operator, agent=agent, scopes=["pay"], now=database_now())
+    return {
+        "name": agent.name, "person_id": str(house.operator.pk), "group_id": str(group.pk), "slug": house.tenant.slug,
+        "grant": str(grant.pk), "ref": held.ref.removeprefix(PREFIX),
+    }  # fmt: skip
 
 
 def _answer(client: Client, method: str, url: str) -> tuple[HttpResponse, int]:
