@@ -14,8 +14,9 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
-from accounts.models import User
+from accounts.models import TenantGroup, User
 from approvals.documents import DocumentPolicy, DocumentRefused, policy_of
 from approvals.models import PolicyRelease, PolicyVersion
 from approvals.policy import Policy, Requirement, Step
@@ -65,16 +66,34 @@ def read(*, agent: str, number: int, text: str) -> DocumentPolicy | Unreadable:
 def add_version(
     *, tenant_id: UUID, agent: str, text: str, author: User, reason: str, now: datetime
 ) -> PolicyVersion:
-    """Keep another version, which is not in force yet. Raises DocumentRefused where the text is no policy.
+    """Keep another version, which is not in force yet. Raises DocumentRefused where the text is no policy, or names a
+    group that the tenant has not: nobody could ever approve by it.
 
     In the caller's transaction, which holds the tenant's fence exclusively: numbers are given one after the other.
     """
-    policy_of(text, version="")
+    if unknown := _unknown_groups(policy_of(text, version=""), tenant_id):
+        raise DocumentRefused(*unknown)
     last = versions(tenant_id=tenant_id, agent=agent).first()
     return PolicyVersion.objects.create(
         tenant_id=tenant_id, agent=agent, number=last.number + 1 if last else 1, text=text,
         digest=f"sha256:{hashlib.sha256(text.encode()).hexdigest()}", author=author, reason=reason, at=now,
     )  # fmt: skip
+
+
+def _unknown_groups(policy: DocumentPolicy, tenant_id: UUID) -> list[str]:
+    """What is said of each group that a rule names and that the tenant has not; titles differ by more than case."""
+    titles = list(
+        TenantGroup.objects.filter(tenant=tenant_id).order_by("title").values_list("title", flat=True)
+    )
+    known = {title.lower() for title in titles}
+    shown = ", ".join(titles) or _("none")
+    text = _("“%(name)s”, groups: there is no group “%(title)s” here. There are: %(known)s.")
+    return [
+        text % {"name": rule.name, "title": title, "known": shown}
+        for rule in policy.document.rules
+        for title in rule.groups
+        if title.lower() not in known
+    ]
 
 
 def release(

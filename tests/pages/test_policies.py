@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from accounts.groups import make_group
 from accounts.rights import Right, grant_right
 from approvals.models import Attempt, PolicyRelease, PolicyVersion, Request
 from runs import actions
@@ -37,7 +38,8 @@ TEXT = json.dumps(
 
 @pytest.fixture
 def manager(house: House, sign_in: SignIn) -> Client:
-    """The viewer, who manages the policies of the agent."""
+    """The viewer, who manages the policies of the agent. There is the group that these name."""
+    make_group(tenant=house.tenant, title="Finance", actor=None, now=database_now())
     grant_right(to=house.viewer, right=Right.MANAGE_POLICIES, obj=house.agent, actor=None, now=database_now())
     return sign_in(house.viewer)
 

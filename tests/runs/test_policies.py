@@ -203,8 +203,8 @@ def test_a_release_racing_a_send(house: House, script: Script, clock: Clock) -> 
 def test_a_quorum_is_met_by_members_of_a_group_and_looked_at_again_by_each_send(
     house: House, script: Script, world: World
 ) -> None:
-    hold(house, {"when": "true", "needed": 2}, {"when": "true", "groups": ["finance"]})
     finance = group(house, "Finance", house.operator)
+    hold(house, {"when": "true", "needed": 2}, {"when": "true", "groups": ["finance"]})
     grant_right(to=house.operator, right=Right.APPROVE_PLANS, obj=house.agent, actor=None, now=database_now())
     run = house.waiting()
     for person in (house.approver, house.second):
@@ -250,8 +250,8 @@ def test_of_a_quorum_one_who_may_not_any_more_resets_it_and_that_is_said(
 def test_who_left_the_group_a_moment_before_the_send_does_not_count(
     house: House, script: Script, world: World
 ) -> None:
-    hold(house, {"when": "true", "groups": ["Finance"]})
     finance = group(house, "Finance", house.approver, house.second)
+    hold(house, {"when": "true", "groups": ["Finance"]})
     script.proposals = [plan(pay("pay:1", order="1"), pay("pay:2", order="2"))]
     run = house.waiting()
     house.decide(run, house.approver)
@@ -372,6 +372,19 @@ def test_a_release_names_what_it_ends_and_is_refused_where_that_changed(house: H
         kept = actions.release_policy(**release, seen=now.digest, submission=submission)  # type: ignore[arg-type]
         assert (kept.number, kept.repeated) == (1, repeated)
     assert PolicyRelease.objects.count() == 1
+
+
+def test_a_group_that_the_tenant_has_not_is_refused_where_it_is_typed(house: House, script: Script) -> None:
+    group(house, "Finance")
+    other = Group.objects.create(name="other")
+    TenantGroup.objects.create(group=other, tenant=Tenant.objects.get(slug="other"), title="Board")
+    with pytest.raises(DocumentRefused) as refused:
+        hold(house, {"when": "true", "groups": ["finance", "Board", "Finanse"]})
+    assert [problem.partition("no group ")[2] for problem in refused.value.problems] == [
+        "“Board” here. There are: Finance.",
+        "“Finanse” here. There are: Finance.",
+    ]
+    assert not PolicyVersion.objects.exists()
 
 
 def test_only_who_manages_policies_adds_and_releases(house: House, script: Script) -> None:
