@@ -15,6 +15,7 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 from playwright.sync_api import Browser
 
+from accounts.groups import make_group
 from accounts.models import RightChange
 from accounts.rights import Right, grant_right, withdraw_right
 from approvals.models import Attempt, Decision, Request, Verdict
@@ -246,6 +247,7 @@ def test_added_and_released_policies_are_told(house: House, sign_in: SignIn) -> 
         to=house.operator, right=Right.MANAGE_POLICIES, obj=house.agent, actor=None, now=database_now()
     )
     client, auditor = sign_in(house.operator), sign_in(house.viewer)
+    make_group(tenant=house.tenant, title="Finance", actor=None, now=database_now())
     url = keep(client)
     assert release(client, url) == release(client, "/policies/payer/0/") == 302
     auditor.post("/policies/payer/new/", {"text": "{}", "reason": WHY, "submission": str(uuid4())})
