@@ -30,6 +30,7 @@ TRIED: Final[dict[str, Promise]] = {
     "rename": gettext_lazy("Rename a group"),
     "delete": gettext_lazy("Delete a group"),
     "make": gettext_lazy("Make an organisation"),
+    "use": gettext_lazy("Let an organisation use an agent"),
     "let": gettext_lazy("Let a person manage organisations"),
     "end organiser": gettext_lazy("End that a person manages organisations"),
     "end membership": gettext_lazy("End a membership"),
@@ -42,6 +43,8 @@ REFUSED: Final[dict[str, Promise]] = {
     "taken": gettext_lazy("the name was taken"),
     "wrong_value": gettext_lazy("a value could not be kept"),
     "not_wholly_yours": gettext_lazy("the person belongs to an organisation whose people they do not manage"),
+    "not_configured": gettext_lazy("no such agent is installed"),
+    "stands": gettext_lazy("the organisation uses the agent already"),
     "group_in_use": gettext_lazy("the group had members or rights"),
     "not_member": gettext_lazy("only people of the organisation can be in its groups"),
 }

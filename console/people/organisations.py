@@ -1,4 +1,4 @@
-"""Organisations: who may make them, their names, and whether their people must have a second factor."""
+"""Organisations: who may make them, their names, if their people must have a second factor, and their agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from accounts.organisations import NotOrganiserError, may_organise, organisers
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
 from console.people.frame import Said, forbidden, managed_tenants, once, page, refusing
+from runs import actions
 from runs.clock import database_now
+from runs.models import Agent
 from runs.views.frame import console_page, new_submission, person_of, typed
 
 
@@ -95,26 +97,33 @@ def _organiser(request: HttpRequest, *, let: bool) -> HttpResponse:
 @guarded(On.TENANT, acts=(Right.MANAGE_PEOPLE,), reads=Right.MANAGE_PEOPLE)
 @require_http_methods(["GET", "HEAD", "POST"])
 def organisation_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One organisation: its name, and whether a second factor is asked of its people."""
+    """One organisation: its name, whether a second factor is asked of its people, and the agents that it uses."""
     tenant = next((t for t in _seen(person_of(request)) if t.slug == slug), None)
     if tenant is None:
         raise Http404
     if request.method != "POST":
         return _organisation(request, tenant)
     return refusing(
-        request, lambda: _save(request, tenant), lambda error: _organisation(request, tenant, error),
+        request, lambda: _do(request, tenant), lambda error: _organisation(request, tenant, error),
         subject=f"organisation {tenant.slug}", tenant=tenant,
     )  # fmt: skip
+
+
+def _do(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    return _use(request, tenant) if request.POST.get("do") == "use" else _save(request, tenant)
 
 
 def _organisation(
     request: HttpRequest, tenant: Tenant, error: PeopleRefusedError | None = None
 ) -> HttpResponse:
-    sent = request.method == "POST"
+    sent = request.method == "POST" and request.POST.get("do") != "use"
     context = {
         "organisation": _row(tenant),
         "list_url": reverse("organisations"),
+        "agents": list(Agent.objects.filter(tenant=tenant).order_by("name").values("name", "title")),
+        "usable": [{"value": name, "label": f"{name}: {title}"} for name, title in actions.usable(tenant)],
         "values": {
+            **{name: request.POST.get(name, "") for name in ("agent", "title")},
             "name": request.POST.get("name", "") if sent else tenant.name,
             "second_factor": bool(request.POST.get("second_factor")) if sent else tenant.second_factor,
         },
@@ -130,5 +139,19 @@ def _save(request: HttpRequest, tenant: Tenant) -> HttpResponse:
             actor=person_of(request), now=database_now(),
         )  # fmt: skip
         return {"text": _("The organisation was changed.") if changed else _("It was so already.")}
+
+    return once(request, tenant, do, reverse("organisation", args=[tenant.slug]))
+
+
+def _use(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    def do() -> Said:
+        made = actions.add_agent(
+            tenant=tenant, name=typed(request, "agent"), title=typed(request, "title"), actor=person_of(request),
+            now=database_now(),
+        )  # fmt: skip
+        facts = {"title": made.title, "name": made.name}
+        return {
+            "text": _("The organisation uses “%(title)s” (%(name)s) now. Rights on it can be given.") % facts
+        }
 
     return once(request, tenant, do, reverse("organisation", args=[tenant.slug]))

@@ -67,6 +67,7 @@ from runs.actions.steering import (
 )
 from runs.actions.taking_back import take_back_approval
 from runs.actions.taking_in import AgentMissing, AlreadyHere, take_in
+from runs.actions.using import AgentNotConfiguredError, AgentStandsError, add_agent, title_agent, usable
 from runs.actions.versions import Moved, MoveRefused, move_run, move_runs, moved_by
 from runs.actions.working import (
     ASSIGNING,
@@ -84,6 +85,8 @@ __all__ = [
     "NOTE",
     "REVISE",
     "AgentMissing",
+    "AgentNotConfiguredError",
+    "AgentStandsError",
     "AlreadyHere",
     "AlreadyStarted",
     "ConstraintMoved",
@@ -104,6 +107,7 @@ __all__ = [
     "Stated",
     "Worked",
     "accept_amendment",
+    "add_agent",
     "add_constraint",
     "add_policy",
     "amend_constraint",
@@ -163,7 +167,9 @@ __all__ = [
     "take_back_approval",
     "take_in",
     "tell_untold",
+    "title_agent",
     "unlent_runs",
+    "usable",
     "void_lapsed",
     "void_outdated",
     "withdraw_constraint",

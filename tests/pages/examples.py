@@ -1615,7 +1615,13 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "organisation": (
         "console/organisation.html",
-        {**_ORGANISATION, "values": {"name": HOSTILE, "second_factor": True}},
+        {
+            **_ORGANISATION,
+            "agents": [{"name": "refunds", "title": HOSTILE}, {"name": "invoices", "title": OVERLONG[:200]}],
+            "usable": [{"value": "mail", "label": f"mail: {HOSTILE}"}],
+            "values": {"name": HOSTILE, "second_factor": True, "agent": "mail", "title": HOSTILE},
+            "errors": [{"field": "agent", "message": "No agent “x” is installed here."}],
+        },
     ),
     "settings": (
         "console/settings.html",

@@ -6,13 +6,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
-from accounts.models import PeopleAction, Tenant
-from accounts.people_log import keep_change
-from runs import agents
+from accounts.models import Tenant
+from accounts.people_log import PeopleRefusedError
+from runs.actions import AgentStandsError, add_agent, title_agent
 from runs.clock import database_now
-from runs.models import Agent
 
 
 class Command(BaseCommand):
@@ -32,25 +30,19 @@ class Command(BaseCommand):
         tenant = Tenant.objects.filter(slug=options["organisation"]).first()
         if tenant is None:
             raise CommandError(f"There is no organisation {options['organisation']!r}.")
-        code = agents.newest(options["agent"])
-        if code is None:
-            known = ", ".join(sorted({name for name, _version in agents.registered()})) or "none"
-            raise CommandError(f"No agent {options['agent']!r} is installed. HANDOFF_AGENTS names: {known}.")
-        made = _keep(tenant, code.name, options["title"] or code.title)
-        done = "can use" if made else "could use already"
-        self.stdout.write(f"{tenant.name} {done} {code.name}.")
+        name, title = options["agent"], options["title"]
+        try:
+            done = "can use" if _added(tenant, name, title) else "could use already"
+        except PeopleRefusedError as error:
+            raise CommandError(error.sentence) from error
+        self.stdout.write(f"{tenant.name} {done} {name}.")
 
 
-def _keep(tenant: Tenant, name: str, title: str) -> bool:
-    """Whether the organisation could not use it before; that, or another title, is a line of the log."""
-    with transaction.atomic():
-        agent, made = Agent.objects.select_for_update().get_or_create(
-            tenant=tenant, name=name, defaults={"title": title}
-        )
-        if made or agent.title != title:
-            done = PeopleAction.AGENT_ADDED if made else PeopleAction.AGENT_TITLED
-            titles: dict[str, Any] = {"became": title} if made else {"was": agent.title, "became": title}
-            keep_change(done, actor=None, now=database_now(), tenant=tenant, name=name, **titles)
-            agent.title = title
-            agent.save(update_fields=["title"])
-    return made
+def _added(tenant: Tenant, name: str, title: str) -> bool:
+    """Whether the organisation could not use it before; where it could, a title that was given is its title now."""
+    try:
+        add_agent(tenant=tenant, name=name, title=title, actor=None, now=database_now())
+    except AgentStandsError as stands:
+        title_agent(agent=stands.agent, title=title, actor=None, now=database_now())
+        return False
+    return True
