@@ -25,7 +25,7 @@ from runs.machine.safety import Action, SafeAction, right_to
 from runs.machine.transitions import Decision, allowed_decisions
 from runs.models import CLOSED, Effect, Event, Obligation, Run
 from runs.outdated import Outdated, outdated
-from runs.pages import next_action, words
+from runs.pages import next_action, shortcuts, words
 from runs.pages.who import ACTING
 from runs.queries import TIERS, approved_by, disputed, doubts, excluded_from, last_requests, owed
 from runs.seeing import hidden_rows
@@ -84,6 +84,7 @@ def _row(run: Run, known: Known) -> Row:
         "state": words.shown_state(run.state, run.reasons),
         "why": _seen(run, _why(run, known), known),
         "since": run.since,
+        "keys": _keys(run, known),
     }
     if action:
         watching = _watching(run, action, known)
@@ -93,6 +94,12 @@ def _row(run: Run, known: Known) -> Row:
     elif run.pk in known.owed and (run.state in CLOSED or _overdue(run, known)):
         row |= _owing(run, known)
     return row
+
+
+def _keys(run: Run, known: Known) -> dict[str, str]:
+    doubtful = [(effect.number, effect.reversible) for effect in known.doubts.get(run.pk, ())]
+    plan = run.plan_version if run.state == "waiting_approval" else None
+    return shortcuts.addresses(run.pk, plan=plan, unknown=doubtful)
 
 
 def _owing(run: Run, known: Known) -> Row:

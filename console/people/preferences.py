@@ -55,7 +55,7 @@ def _kept(person: User) -> Context:
 
 def _typed(request: HttpRequest) -> Context:
     names = ("display_name", "zone", "language", "theme", "density")
-    return {name: typed(request, name) for name in names}
+    return {**{name: typed(request, name) for name in names}, "shortcuts": "shortcuts" in request.POST}
 
 
 def save(request: HttpRequest) -> None:
@@ -63,7 +63,7 @@ def save(request: HttpRequest) -> None:
     person = person_of(request)
     stays = {name: getattr(person, name) for name in ("language", "theme", "density")}
     sent = _typed(request) | {name: kept for name, kept in stays.items() if name not in request.POST}
-    keep_preferences(person=person, preferences=Preferences(**sent, shortcuts=person.shortcuts))
+    keep_preferences(person=person, preferences=Preferences(**sent))
 
 
 def remember(response: HttpResponse, *, language: str, theme: str) -> None:

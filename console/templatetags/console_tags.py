@@ -325,10 +325,14 @@ def env_label() -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def look(context: Context) -> dict[str, Any]:
-    """How the page is to look: `theme` and `density`, as the person set them; who is not signed in has a cookie."""
+    """How the page is to look: `theme` and `density`, as the person set them; who is not signed in has a cookie.
+
+    And `shortcuts`: whether single keys do something on it.
+    """
     person, request = context.get("user"), context.get("request")
     if isinstance(person, User):
-        return {"theme": person.theme, "density": person.density, "themes": Theme.choices}
+        own = {"theme": person.theme, "density": person.density, "shortcuts": person.shortcuts}
+        return {**own, "themes": Theme.choices}
     kept = request.COOKIES.get(THEME_COOKIE, "") if request is not None else ""
     theme = kept if kept in Theme.values else Theme.SYSTEM
     return {"theme": theme, "density": Density.COMFORTABLE, "themes": Theme.choices}

@@ -22,20 +22,27 @@ from django.utils.csp import build_policy
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django import Settings
 
+from accounts.models import User
 from console.templatetags import labels
 from runs.machine.state import EffectStatus, RequestStatus, State
 from tests.pages.examples import HOSTILE, PAGES, REVIEW, RUN_PAGE
 
 urlpatterns = [
     path(address, lambda _request: HttpResponse(), name=name)
-    for name, address in (("inbox", ""), ("start", "start/"), ("audit", "audit/"), ("logout", "logout/"))
+    for name, address in (
+        ("inbox", ""),
+        ("start", "start/"),
+        ("audit", "audit/"),
+        ("logout", "logout/"),
+        ("settings", "settings/"),
+    )
 ]
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 #: Where the pages have axe from: a browser need not read the same half megabyte again for each of them.
 AXE = "/static/axe.js"
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-LIN = SimpleNamespace(is_authenticated=True, shown_name="Lin")
+LIN = User(username="lin", display_name="Lin")
 
 
 def rendered(name: str) -> str:
@@ -481,3 +488,15 @@ def test_a_run_that_has_nothing_says_so_in_each_section() -> None:
         "No approval was asked for",
     ):
         assert words in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_help_about_keys_can_be_read_by_all(opened: Callable[..., Page], scheme: str) -> None:
+    page = opened("inbox", color_scheme=scheme, viewport={"width": 320, "height": 640})
+
+    page.keyboard.press("?")
+
+    assert page.get_by_role("dialog", name="Keys of this page").is_visible()
+    assert barriers(page, runOnly=WCAG) == []
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 320
