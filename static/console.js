@@ -46,6 +46,12 @@
     link.click();
   });
 
+  // ---- a slider says where it is, and goes there once it is let go; its button does so without this script ---
+  for (const slider of all("[data-go]")) {
+    slider.addEventListener("input", () => put(slider.form.querySelector("output"), slider.value));
+    slider.addEventListener("change", () => slider.form.requestSubmit());
+  }
+
   // ---- ages and countdowns -------------------------------------------------------------------------
   let lost = false;
   const warned = new Map();

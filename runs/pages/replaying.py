@@ -31,6 +31,7 @@ def context(run: Run, found: Replay | None, *, asked: str = "") -> Context:
         "step": _step(found),
         "links": _links(found),
         "jumps": _jumps(found.steps),
+        "first": found.steps[0].seq,
         "last": found.steps[-1].seq,
         "warnings": [*_missing(found, asked), *_not_here(found), *_warnings(run, found)],
         "parts": _parts(found.after) if found.after else [],

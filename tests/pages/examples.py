@@ -1147,6 +1147,7 @@ REPLAY: Final[dict[str, Any]] = {
     },
     "links": {"first": "?seq=1", "previous": "?seq=37", "next": "?seq=39", "last": ""},
     "jumps": [{"label": "stop", "url": "?seq=41"}, {"label": "first unknown", "url": "?seq=38"}],
+    "first": 1,
     "last": 43,
     "warnings": ["Recorded state differs from recomputed state from event 38 on.", HOSTILE],
     "parts": [{"name": "Plan", "text": "v5, 1 of 3 steps done"}, {"name": "Reasons", "text": HOSTILE}],

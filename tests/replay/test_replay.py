@@ -42,7 +42,9 @@ def test_every_event_can_be_stepped_through_and_agrees(house: House, run: Run, s
     while url:
         page = read(client.get(url)).one("main")
         assert page.part("replay-check").text.startswith("Hash ok. Recorded state = recomputed state:"), url
-        seen.append(page.one("input", name="seq").attrs["value"])
+        seen.append(page.part("stepper").one("input", name="seq").attrs["value"])
+        slider = page.part("slide").one("input", type="range").attrs
+        assert (slider["min"], slider["max"], slider["value"]) == ("1", str(load(run.pk).seq), seen[-1])
         onward = page.all("a", rel="next")
         url = address + onward[0].attrs["href"] if onward else ""
     assert seen == [str(n) for n in range(1, load(run.pk).seq + 1)]
@@ -71,7 +73,7 @@ def test_a_step_says_what_the_event_changed(house: House, run: Run, sign_in: Sig
 def test_nothing_on_the_page_sends(house: House, run: Run, sign_in: SignIn) -> None:
     page = read(sign_in(house.viewer).get(f"/runs/{run.pk}/replay/"))
 
-    assert [form.attrs["method"] for form in page.all("form")] == ["get", "get"]
+    assert [form.attrs["method"] for form in page.all("form")] == ["get", "get", "get"]
     assert "hx-post" not in sign_in(house.viewer).get(f"/runs/{run.pk}/replay/").content.decode()
     assert page.part("replay").text.startswith("Replay Nothing on this page can change the run.")
 

@@ -1,4 +1,4 @@
-"""Stepping through a log with the keys, in a real browser."""
+"""Stepping through a log with the keys and the slider, in a real browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.people import House
 pytestmark = pytest.mark.browser
 
 
-def test_the_keys_step_while_the_stepper_has_the_focus(
+def test_the_keys_step_while_the_stepper_or_the_slider_has_the_focus(
     house: House, world: World, web: Web, page: Page
 ) -> None:
     run = house.waiting()
@@ -35,4 +35,11 @@ def test_the_keys_step_while_the_stepper_has_the_focus(
     ):
         page.keyboard.press(key)
         expect(page).to_have_url(re.compile(rf"\?seq={seq}#stepper$"))
+
+    page.focus("#slider")
+    for key, seq in (("ArrowLeft", last - 1), ("ArrowLeft", last - 2), ("Home", 1), ("End", last)):
+        page.keyboard.press(key)
+        expect(page).to_have_url(re.compile(rf"\?seq={seq}#slider$"))
+        expect(page.locator("#slider")).to_be_focused()
+        expect(page.locator("[data-testid=slide] output")).to_have_text(str(seq))
     expect(page.locator("[data-testid=replay-check]")).to_contain_text("Recorded state = recomputed state")
