@@ -77,7 +77,9 @@ def _plain(username: str, email: str) -> None:
 def add_member(*, person: User, tenant: Tenant, actor: User | None, now: datetime) -> bool:
     """Let an existing person belong to the tenant; False: they did already. Raises NotManagerError."""
     with transaction.atomic():
-        fence_tenants([tenant.pk])
+        # Elsewhere an approval may stop counting by it: all at once, since the trigger would take those out of order.
+        elsewhere = Membership.objects.filter(user=person, active=True).values_list("tenant_id", flat=True)
+        fence_tenants([tenant.pk, *elsewhere])
         require_manager(actor, tenant)
         membership, made = Membership.objects.get_or_create(user=person, tenant=tenant)
         if not made and membership.active:

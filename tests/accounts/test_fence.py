@@ -12,6 +12,7 @@ from guardian.models import UserObjectPermission
 
 from accounts.fence import FenceRefusedError, fence_exclusive, fence_shared
 from accounts.models import Membership, TenantGroup, User
+from accounts.people import add_member
 from accounts.rights import Right, grant_right, may, withdraw_right
 from tests.accounts.world import NOW, World, in_thread, other_connection, wait_until, waiting_for_lock
 
@@ -71,6 +72,29 @@ def test_another_title_of_a_group_waits_for_the_decisions_that_policies_made_by_
         assert rows.get().title == "Finance"
     thread.join(10)
     assert [row.title for row in rows] == ([] if how == "delete" else ["Others"])
+
+
+@pytest.mark.usefixtures("live_db")
+@pytest.mark.parametrize("how", ["added", "added again", "a row"])
+def test_joining_another_tenant_waits_for_decisions_of_the_first(how: str) -> None:
+    """Its policy may leave out who belongs elsewhere."""
+    world, other = World(), World()
+    person = world.person(APPROVE)
+    if how == "added again":
+        Membership.objects.create(user=person, tenant=other.tenant, active=False)
+    joined = Membership.objects.filter(user=person, tenant=other.tenant, active=True)
+    ways: dict[str, Callable[[], object]] = {
+        "added": partial(add_member, person=person, tenant=other.tenant, actor=None, now=NOW),
+        "added again": partial(add_member, person=person, tenant=other.tenant, actor=None, now=NOW),
+        "a row": partial(Membership.objects.create, user=person, tenant=other.tenant),
+    }
+    with transaction.atomic():
+        fence_shared(world.tenant.pk)
+        thread = in_thread(ways[how])
+        wait_until(waiting_for_lock)
+        assert not joined.exists()
+    thread.join(10)
+    assert joined.exists()
 
 
 @pytest.mark.usefixtures("live_db")
