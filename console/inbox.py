@@ -29,6 +29,7 @@ from runs.models import CLOSED, Agent
 from runs.pages import words
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts, operates
 from runs.views.frame import Context, console_page, number, person_of, shell, show, value_in
+from runs.working import worked_on_by, worked_on_by_nobody
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +41,10 @@ TABS: dict[str, Promise] = {
     "waiting_approval": gettext_lazy("Waiting for approval"),
     "closed": gettext_lazy("Closed today"),
 }
+
+
+#: Who claims a run, or to whom it is assigned; without one of these it may be anybody.
+CLAIMED = ("me", "nobody")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,7 @@ class Asked:
     parent: str
     q: str
     mine: bool
+    claimed: str
     page: int
 
     @classmethod
@@ -74,6 +80,7 @@ class Asked:
             parent=value_in(sent, "parent"),
             q=value_in(sent, "q"),
             mine=sent.get("mine") == "1" if "view" in sent else mine,
+            claimed=sent.get("claimed", "") if sent.get("claimed") in CLAIMED else "",
             page=number(sent.get("page")) or 1,
         )
 
@@ -82,7 +89,7 @@ class Asked:
         values = {
             "view": self.view, "agent": self.agent, "risk": self.risk,
             "state": self.state, "reason": self.reason, "parent": self.parent, "q": self.q,
-            "mine": "1" if self.mine else "", "page": self.page, **changed,
+            "mine": "1" if self.mine else "", "claimed": self.claimed, "page": self.page, **changed,
         }  # fmt: skip
         return "?" + urlencode({k: v for k, v in values.items() if v and (k, v) != ("page", 1)})
 
@@ -149,10 +156,19 @@ def _searched(text: str) -> Q:
 
 
 def views_of(person: User, asked: Asked, now: datetime) -> dict[str, Q]:
-    """Each view as a filter. "I can act" is about what waits, so neither closed runs nor "any" ask for it."""
+    """Each view as a filter, with who works on its runs. "I can act" is about what waits, so neither closed runs nor
+    "any" ask for it.
+    """
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = actionable(person) if asked.mine else Q()
-    return {**{name: view & mine for name, view in VIEWS.items()}, "closed": closed_since(today), "any": Q()}
+    mine, claimed = actionable(person) if asked.mine else Q(), _claimed(person, asked, now)
+    found = {**{name: view & mine for name, view in VIEWS.items()}, "closed": closed_since(today), "any": Q()}
+    return {name: view & claimed for name, view in found.items()}
+
+
+def _claimed(person: User, asked: Asked, now: datetime) -> Q:
+    if asked.claimed == "me":
+        return worked_on_by(person, now)
+    return worked_on_by_nobody(now) if asked.claimed == "nobody" else Q()
 
 
 def tabs(runs: QuerySet[Any], views: dict[str, Q], asked: Asked) -> list[dict[str, Any]]:
@@ -236,9 +252,12 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
     visible = visible_runs(person)
     if not (agents_for(person, Right.VIEW_RUNS).exists() or visible.exists()):
         return {"no_rights": True}
-    bare = Asked(view=asked.view, agent="", risk="", state="", reason="", parent="", q="", mine=False, page=1)
+    bare = Asked(
+        view=asked.view, agent="", risk="", state="", reason="", parent="", q="", mine=False, claimed="", page=1
+    )  # fmt: skip
     unfiltered = annotated(person, now).filter(views_of(person, bare, now)[asked.view]).count()
     narrowed = asked.agent or asked.risk or asked.state or asked.reason or asked.parent or asked.q
+    narrowed = narrowed or asked.claimed
     if asked.mine and not narrowed and unfiltered:
         return {"others": {"number": unfiltered, "url": asked.url(mine="0", page=1)}}
     last = visible.filter(state__in=CLOSED).order_by("-since").first()

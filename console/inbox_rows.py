@@ -27,8 +27,10 @@ from runs.models import CLOSED, Effect, Event, Obligation, Run
 from runs.outdated import Outdated, outdated
 from runs.pages import next_action, shortcuts, words
 from runs.pages.who import ACTING
+from runs.pages.working import who
 from runs.queries import TIERS, approved_by, disputed, doubts, excluded_from, last_requests, owed
 from runs.seeing import hidden_rows
+from runs.working import Workers, workers
 
 Row = dict[str, Any]
 STOPPING = (e.HumanNeeded.__name__, e.PlanRejected.__name__)
@@ -52,6 +54,7 @@ class Known:
     ]  #: runs whose open request was made under another policy than the one in force
     waits: dict[str, str]  #: what a run waits for, where that is no person
     mine: dict[Right, frozenset[str]]  #: right -> the runs on which this person holds it
+    workers: dict[str, Workers]  #: who works on a run, or was asked to
     hidden: dict[str, Hidden]  #: what this person may not see of a run, where there is anything
 
 
@@ -65,7 +68,7 @@ def groups(runs: Sequence[Run], person: User, now: datetime, *, ranked: bool) ->
         asked=asked, approved=approved_by(person, asked.values()),
         disputed=disputed([run.pk for run in runs if "effect_conflict" in run.reasons]),
         mine=mine, hidden=hidden_rows(run for run in ids if run not in mine[Right.SEE_VALUES]),
-        outdated=outdated(runs),
+        outdated=outdated(runs), workers=workers(ids, now),
     )  # fmt: skip
     if not ranked:
         return [{"risk": "", "runs": [_row(run, known) for run in runs]}]
@@ -85,6 +88,7 @@ def _row(run: Run, known: Known) -> Row:
         "why": _seen(run, _why(run, known), known),
         "since": run.since,
         "keys": _keys(run, known),
+        **_worked_on(run, known),
     }
     if action:
         watching = _watching(run, action, known)
@@ -100,6 +104,14 @@ def _keys(run: Run, known: Known) -> dict[str, str]:
     doubtful = [(effect.number, effect.reversible) for effect in known.doubts.get(run.pk, ())]
     plan = run.plan_version if run.state == "waiting_approval" else None
     return shortcuts.addresses(run.pk, plan=plan, unknown=doubtful)
+
+
+def _worked_on(run: Run, known: Known) -> Row:
+    found = known.workers.get(run.pk, Workers())
+    return {
+        "working": {**who(found.claim), "you": found.claim.person_id == known.person.pk} if found.claim else None,
+        "assigned": found.assignment.person.shown_name if found.assignment else "",
+    }  # fmt: skip
 
 
 def _owing(run: Run, known: Known) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -36,7 +37,8 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.expiry import SOON
 from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
-from runs.shapes import Shape
+from runs.shapes import Shape, counts_of
+from runs.working import worked_on_by
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
@@ -152,13 +154,24 @@ def _waiting(person: User, now: datetime) -> QuerySet[Any]:
 
 _WAITING: Final = Shape(_waiting)
 _WAITING_FOR: Final = Shape(lambda person, now: _waiting(person, now).filter(actionable(person)))
+_MINE: Final = Shape(lambda person, now: _waiting(person, now).filter(worked_on_by(person, now)))
 _AGENTS: Final = Shape(lambda person, _: agents_for(person, Right.OPERATE_RUNS))
 _RUNS: Final = Shape(lambda person, _: Run.objects.filter(permits(person, Right.OPERATE_RUNS)))
 
 
-def waiting_count(person: User, now: datetime) -> int:
-    """How many runs the inbox lists for this person at first: for operators those that they can act on."""
-    return (_WAITING_FOR if operates(person) else _WAITING).count(person, now)
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What the nav counts for a person, of the runs that wait for people."""
+
+    waiting: int  #: those that the inbox lists at first: for operators the ones that they can act on
+    mine: int  #: those that the person claims, or that are assigned to them
+
+
+def counted_for(person: User, now: datetime) -> Counted:
+    """The counts of the nav: one query."""
+    shape = _WAITING_FOR if operates(person) else _WAITING
+    waiting, mine = counts_of((shape, _MINE), person, now)
+    return Counted(waiting=waiting, mine=mine)
 
 
 def operates(person: User) -> bool:

@@ -24,7 +24,7 @@ from runs.access import RunNotFound
 from runs.clock import database_now
 from runs.ledger import LogUnreadable
 from runs.pages import words
-from runs.queries import waiting_count
+from runs.queries import Counted, counted_for
 from runs.seeing import sweeping
 
 Context = dict[str, Any]
@@ -128,12 +128,17 @@ def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "
     return {
         "now": now,
         "checked_at": now,
-        "inbox_count": waiting_count(person_of(request), now),
+        **nav_counts(counted_for(person_of(request), now)),
         "notices_url": notices,
         "poll": settings.HANDOFF_DURATIONS.page_poll,
         "manages_people": people,
         "manages_organisations": organisations and not people,
     }
+
+
+def nav_counts(found: Counted) -> Context:
+    """The numbers of the nav, for the shell and for what the poll answers."""
+    return {"inbox_count": found.waiting, "mine_count": found.mine}
 
 
 def show(request: HttpRequest, template: str, context: Context, *, status: int = 200) -> HttpResponse:

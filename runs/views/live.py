@@ -15,8 +15,8 @@ from runs.clock import database_now
 from runs.ledger import LogUnreadable, log
 from runs.models import Run
 from runs.pages import timeline
-from runs.queries import waiting_count
-from runs.views.frame import Context, console_page, number, person_of, show
+from runs.queries import counted_for
+from runs.views.frame import Context, console_page, nav_counts, number, person_of, show
 
 
 @console_page
@@ -28,11 +28,11 @@ def run_notices(request: HttpRequest, run_id: str) -> HttpResponse:
     run = run_for(person, run_id)
     now = database_now()
     saw = number(request.GET.get("seq")) or 0
-    waiting = waiting_count(person, now)
-    tag = f'"{run.seq}-{waiting}"'
+    found = counted_for(person, now)
+    tag = f'"{run.seq}-{found.waiting}-{found.mine}"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=304, headers={"ETag": tag})
-    context: Context = {"now": now, "checked_at": now, "inbox_count": waiting, "run": {"seq": run.seq}}
+    context: Context = {"now": now, "checked_at": now, **nav_counts(found), "run": {"seq": run.seq}}
     if run.seq > saw:
         context["news"] = {
             "text": _news(person, run),

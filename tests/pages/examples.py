@@ -237,6 +237,7 @@ APPROVALS: Final[list[dict[str, Any]]] = [
 SHELL: Final[dict[str, Any]] = {
     "now": NOW,
     "inbox_count": 12,
+    "mine_count": 2,
     "notices_url": "/inbox/notices/?seq=43",
     "poll": timedelta(seconds=1),
     "checked_at": NOW,

@@ -19,7 +19,7 @@ from runs.machine.safety import Action, next_safe_action
 from runs.machine.state import EffectStatus, Finding, RunState, State
 from runs.machine.transitions import Decision, Refused
 from runs.models import Run
-from runs.queries import annotated, disputed, waiting_count
+from runs.queries import annotated, counted_for, disputed
 from tests.accounts.world import wait_until
 from tests.fixtures.clock import Clock
 from tests.outside import World
@@ -225,7 +225,7 @@ def test_a_closed_run_stays_closed_and_in_the_inbox_until_it_is_settled(
     if ending is State.CANCELLED:
         house.cancel(run)
     assert advance(run).state is ending
-    before = waiting_count(house.operator, database_now())
+    before = counted_for(house.operator, database_now()).waiting
 
     _late(held, executed=True, reference="ref-two")
 
@@ -236,13 +236,13 @@ def test_a_closed_run_stays_closed_and_in_the_inbox_until_it_is_settled(
     assert shown.reasons == ["effect_conflict"]
     assert disputed([run.pk]) == {run.pk: (1, "ref-two")}
     owing = int(ending is State.CANCELLED)  # it owed something before, and was there for that
-    assert waiting_count(house.operator, database_now()) == before + 1 - owing
+    assert counted_for(house.operator, database_now()).waiting == before + 1 - owing
 
     state = find(run, house.operator, Finding.AS_RECORDED)
 
     assert (state.state, codes(state), disputed([run.pk])) == (ending, [], {})
     assert next_safe_action(state).action is Action.NONE
-    assert waiting_count(house.operator, database_now()) == before
+    assert counted_for(house.operator, database_now()).waiting == before
 
 
 def test_a_run_that_is_ended_over_it_keeps_it_for_a_person(house: House, world: World, clock: Clock) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from accounts.rights import Right, grant_right, withdraw_right
+from runs import actions
 from runs.access import permits
 from runs.clock import database_now
 from runs.models import Run
-from runs.queries import VIEWS, actionable, annotated, operates, waiting_count
+from runs.queries import VIEWS, actionable, annotated, counted_for, operates
 from runs.shapes import Shape
 from tests.pages.conftest import time_to_decide
 from tests.people import House
@@ -25,13 +27,18 @@ def test_each_persons_count_is_that_of_the_query_written_for_them(house: House) 
     house.start("3")
     grant_right(to=house.viewer, right=Right.OPERATE_RUNS, obj=other, actor=None, now=database_now())
     now = database_now()
+    for run in (waits, other):
+        actions.claim_run(person=house.approver, run_id=run.pk, submission=uuid4())
+    actions.assign_run(person=house.operator, run_id=waits.pk, to=house.second, submission=uuid4())
     everybody = (house.operator, house.approver, house.second, house.viewer, house.stranger)
     for at in (now, now + timedelta(days=1)):  # when no request stands any more
-        counted = [waiting_count(person, at) for person in everybody]
+        counted = [counted_for(person, at).waiting for person in everybody]
         assert counted == [_written(person, at) for person in everybody]
-    assert waiting_count(house.approver, now) == 1 and waiting_count(house.stranger, now) == 0
+        mine = [counted_for(person, at).mine for person in everybody]
+        assert mine == [0, 1 if at == now else 0, 1, 0, 0]  # a claim lapses, an assignment does not
+    assert counted_for(house.approver, now).waiting == 1 and counted_for(house.stranger, now).waiting == 0
     house.decide(waits, house.approver)
-    assert waiting_count(house.approver, now) == 0
+    assert counted_for(house.approver, now).waiting == 0
 
 
 def _written(person: User, now: datetime) -> int:
