@@ -22,6 +22,7 @@ from accounts.models import User
 from accounts.rights import Right
 from console.inbox_rows import groups
 from console.templatetags.labels import RUN
+from console.together import bar
 from runs.access import agents_for, visible_runs
 from runs.clock import database_now
 from runs.machine.state import State
@@ -110,6 +111,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     now = database_now()
     context = {**_list(person, asked, now), "view": asked.view, "filters": asked, "q": asked.q}
     context["reason_text"] = words.reason_alone(asked.reason) if asked.reason else ""
+    context |= {**bar(), "back": asked.url()}
     notices = reverse("inbox-notices") + asked.url(since=now.isoformat(), page=1)
     return show(request, "console/inbox.html", {**shell(request, now=now, notices=notices), **context})
 

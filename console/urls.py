@@ -7,7 +7,19 @@ from importlib.util import find_spec
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from console import agents, audit, constraints, health, health_page, inbox, live, moves, permissions, policies
+from console import (
+    agents,
+    audit,
+    constraints,
+    health,
+    health_page,
+    inbox,
+    live,
+    moves,
+    permissions,
+    policies,
+    together,
+)
 
 handler400 = "console.errors.bad_request"
 handler403 = "console.errors.forbidden"
@@ -30,6 +42,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("", inbox.home, name="home"),
     path("inbox/", inbox.inbox, name="inbox"),
+    path("inbox/together/", together.together, name="inbox-together"),
     path("inbox/notices/", live.inbox_notices, name="inbox-notices"),
     path("runs/", inbox.all_runs, name="runs"),
     path("agents/", agents.agents, name="agents"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.guards import On, guarded
+from accounts.models import User
 from accounts.rights import Right
 from runs import actions, agents, artifacts, recovery
 from runs.access import run_for
@@ -30,6 +33,7 @@ from runs.views.pages import Opened, opened, show_about
 from runs.views.refusals import FormWrong, Outdated, Refusal, Tried, attempt, form_id, longer
 from runs.views.results import result_of, to_run
 
+ASKED = "ask"  #: what the record of a question to another system is called
 CHOICES = ("happened", "not_happened", "still_unknown")
 
 
@@ -60,7 +64,7 @@ def effect_of(page: Opened, number: int) -> s.Effect:
     return found
 
 
-def _tool(page: Opened, effect: s.Effect) -> WritingTool | None:
+def tool_of(page: Opened, effect: s.Effect) -> WritingTool | None:
     """The tool that can ask; None where this installation does not have the agent's version."""
     agent = agents.registered().get((page.run.agent.name, page.run.agent_version))
     return agent.writing(effect.tool) if agent else None
@@ -70,7 +74,7 @@ def reconcile_page(
     request: HttpRequest, page: Opened, effect: s.Effect, more: Context, *, status: int = 200
 ) -> HttpResponse:
     """The page as it is now; `more` is what a sent form or its result adds."""
-    can_ask = _tool(page, effect) is not None
+    can_ask = tool_of(page, effect) is not None
     context = reconciling.context(page.run, page.log, page.state, effect, page.reader, can_ask=can_ask)
     context |= attesting.context(page.state, effect, page.reader)
     if "ask" in context:
@@ -192,12 +196,23 @@ def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
     run_for(person, page.run.pk, Right.OPERATE_RUNS)
     submission = form_id(request)
     back = f"{reverse('effect-reconcile', args=[page.run.pk, effect.number])}?done={submission}"
-    if actions.repeated(submission, person, "ask"):
+    if actions.repeated(submission, person, ASKED):
         return HttpResponseRedirect(back)
-    tool = _tool(page, effect)
+    tool = tool_of(page, effect)
     if effect.status is not s.EffectStatus.UNKNOWN or tool is None:
         unknown = _("%(effect)s, unknown outcome") % {"effect": f"E-{effect.number}"}
         raise Outdated(saw=unknown, now=reconciling.settled_sentence(effect))
+    ask_system(person, page, effect, tool, submission)
+    return HttpResponseRedirect(back)
+
+
+def ask_system(
+    person: User, page: Opened, effect: s.Effect, tool: WritingTool, submission: UUID
+) -> str | None:
+    """Ask now what became of the effect, and store the answer as evidence. Why there was none; None: there was one.
+
+    Raises what actions.record_answer does.
+    """
     # The outside is asked about what was sent, not about what this person is shown of it.
     whole = (page.reader.whole or page.state).effects[effect.number]
     answer, evidence, _found = recovery.ask(whole, tool)
@@ -206,4 +221,4 @@ def _ask(request: HttpRequest, page: Opened, effect: s.Effect) -> HttpResponse:
         person=person, run_id=page.run.pk, effect=effect.number, answer=answer, evidence=evidence, kept=kept,
         submission=submission,
     )  # fmt: skip
-    return HttpResponseRedirect(back)
+    return answer.failure

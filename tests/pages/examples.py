@@ -676,8 +676,35 @@ def _row(number: int, state: str, title: str, why: str, label: str) -> dict[str,
     }
 
 
+TOGETHER: Final[dict[str, Any]] = {
+    "url": "/inbox/together/",
+    "submission": "sub_33",
+    "buttons": [
+        {"value": "claim", "label": "Claim"},
+        {"value": "release", "label": "Release"},
+        {"value": "assign", "label": "Assign…"},
+        {"value": "note", "label": "Add note…"},
+        {"value": "ask", "label": "Ask systems for receipts"},
+    ],
+}
+SEVERAL: Final[dict[str, Any]] = {
+    **SHELL,
+    "title": "Add a note to runs",
+    "inbox_url": "/inbox/?view=all",
+    "back": "?view=all",
+    "values": {},
+    "errors": [],
+    "form": {
+        "do": "note",
+        "runs": [{**RUN_FACTS, "since": None}, {**RUN_FACTS, "title": OVERLONG, "since": None}],
+        "ids": [RUN],
+        "submission": "sub_34",
+    },
+}
 INBOX: Final[dict[str, Any]] = {
     **SHELL,
+    "together": TOGETHER,
+    "back": "?view=all",
     "view": "all",
     "counts": [
         {"key": "all", "label": "All", "url": "?view=all", "count": 3, "current": True},
@@ -722,7 +749,8 @@ INBOX: Final[dict[str, Any]] = {
                         "1 step cannot be undone.",
                         "Review plan v5",
                     ),
-                    "working": {"name": "Kim", "at": ago(3)},
+                    "working": {"name": "Kim", "at": ago(3), "you": False},
+                    "assigned": HOSTILE,
                 }
             ],
         },
@@ -2098,6 +2126,27 @@ PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {**INBOX, "groups": [], "total": 0, "unfiltered_total": 0, "news": None, "idle": {"running": 14}},
     ),
     "inbox-filtered": ("console/inbox.html", {**INBOX, "groups": [], "total": 0, "news": None}),
+    "together-note": (
+        "console/together.html",
+        {**SEVERAL, "values": {"text": OVERLONG}, "errors": [{"field": "text", "message": HOSTILE}]},
+    ),
+    "together-assign": (
+        "console/together.html",
+        {**SEVERAL, "title": "Assign runs", "form": {**SEVERAL["form"], "do": "assign", "choices": OWNERS}},
+    ),
+    "together-lines": (
+        "console/together.html",
+        {
+            **SEVERAL,
+            "form": None,
+            "result": {"text": "1 done, 1 skipped, 1 failed."},
+            "lines": [
+                {"id": RUN, "run": RUN_FACTS, "came": "done", "came_text": "done", "text": HOSTILE},
+                {"id": RUN, "run": RUN_FACTS, "came": "skipped", "came_text": "skipped", "text": OVERLONG},
+                {"id": HOSTILE, "run": None, "came": "failed", "came_text": "failed", "text": "No such run."},
+            ],
+        },
+    ),
     "artifacts": ("runs/artifacts.html", ARTIFACTS),
     "rereduce": (
         "runs/rereduce.html",
