@@ -43,8 +43,8 @@ def choose(client: Client, do: str, runs: list[str], **more: Any) -> Any:
 def lines(answer: Any) -> Lines:
     """Of each run of a result: its id, how it came, and why."""
     table = read(answer).part("lines")
-    rows = [row for row in table.all("tr") if "data-run" in row.attrs]
-    return [(row.attrs["data-run"], row.attrs["data-came"], row.all("td")[-1].text) for row in rows]
+    rows = [row for row in table.all("tr") if "data-line" in row.attrs]
+    return [(row.attrs["data-line"], row.attrs["data-came"], row.all("td")[-1].text) for row in rows]
 
 
 def test_only_what_is_harmless_is_offered_and_the_page_says_so(house: House, sign_in: SignIn) -> None:
