@@ -27,7 +27,14 @@ from accounts.models import User
 from accounts.rights import Right, tenants_with
 from approvals.models import Attempt
 from approvals.models import Decision as Decided
-from console import audit_constraints, audit_people, audit_policies, audit_rights, audit_working
+from console import (
+    audit_agreeing,
+    audit_constraints,
+    audit_people,
+    audit_policies,
+    audit_rights,
+    audit_working,
+)
 from console.audit_frame import Row, origin, visible
 from runs import seeing
 from runs.actions.constraints import ADD, AMEND, WITHDRAW
@@ -217,7 +224,7 @@ def sources(person: User, filters: Filters) -> list[Source]:
         _formed(person, filters, "rereduce", _made_anew),
         _formed(person, filters, "end_grant", _ended),
     ]
-    of_runs += [*_stated(person, filters), *_beside(person, filters)]
+    of_runs += [*_agreed(person, filters), *_stated(person, filters), *_beside(person, filters)]
     seen = [replace(source, entries=partial(_seen, person, source.entries)) for source in of_runs]
     others = [*_policies(person, filters), *_people(person, filters, sign_ins=False)]
     return [*seen, _rights(person, filters), *others]
@@ -263,6 +270,15 @@ def _stated(person: User, filters: Filters) -> list[Source]:
         return []
     found = audit_constraints.statements(person, named=filters.person, run=filters.run, action=filters.action)
     return [Source(rows=found.filter(filters.when()), entries=audit_constraints.as_rows)]
+
+
+def _agreed(person: User, filters: Filters) -> list[Source]:
+    """Decisions that came too late to be needed."""
+    if filters.result == "refused" or filters.action not in ("", *audit_agreeing.VERDICTS):
+        return []
+    asked = {"named": filters.person, "run": filters.run, "action": filters.action}
+    found = audit_agreeing.decisions(person, **asked).filter(filters.when())
+    return [Source(rows=found, entries=audit_agreeing.rows)]
 
 
 def _beside(person: User, filters: Filters) -> list[Source]:

@@ -27,7 +27,7 @@ from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, read
 from tests.pages.test_constraints_held import page_of, sends
 from tests.pages.test_policies import keep, release
-from tests.pages.test_review import address
+from tests.pages.test_review import address, approval
 from tests.people import House
 from tests.runs.test_withdrawal import WHY, add, revoke
 
@@ -56,6 +56,25 @@ def test_recorded_and_refused_stand_together(house: House, sign_in: SignIn) -> N
     assert "Viewer" in second and "refused the right is missing" in second and "I do not like it" in second
     assert "tried: Reject a plan" in second
     assert "Operator" in third and "started the run" in third
+
+
+def test_a_decision_that_was_not_needed_is_told_with_what_was_seen_and_from_where(
+    house: House, sign_in: SignIn
+) -> None:
+    run, client = house.waiting(), sign_in(house.second)
+    sent = {**approval(client, run), "reason": "agreed by phone"}
+    house.decide(run, house.approver)
+    assert client.post(address(run), sent).status_code == 302
+
+    for query in ("", f"?action=approve&run={run.pk}&person=Second", "?result=recorded"):
+        first = entries(read(sign_in(house.viewer).get(f"/audit/{query}")))[0]
+        assert "Second" in first and "approved plan v1, as was decided before: it was not needed." in first
+        assert "agreed by phone" in first and "127.0.0.1" in first
+        assert sent["digest"] in first.replace(" ", "")
+    lines = b"".join(sign_in(house.viewer).get("/audit/export.jsonl?action=approve")).decode().splitlines()
+    assert [json.loads(line)["who"] for line in lines[1:]] == ["Second", "Approver"]
+    for query in ("?result=refused", "?action=reject", "?person=Second&action=cancel"):
+        assert "not needed" not in read(sign_in(house.viewer).get(f"/audit/{query}")).text
 
 
 def test_filters(house: House, sign_in: SignIn) -> None:
