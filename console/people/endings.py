@@ -24,7 +24,7 @@ from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
 from accounts.second_factors import has_factor
 from console.people import consequences
-from console.people.frame import NoOrganisationError, Said, forbidden, once, page, refusing, tenant_of
+from console.people.frame import NoOrganisationError, Said, once, page, refusing, shut_out, tenant_of
 from console.people.people import member_of, shared
 from runs.clock import database_now
 from runs.views.frame import console_page, kept_texts, person_of, signed_in_at, typed
@@ -138,7 +138,7 @@ def person_end(request: HttpRequest, person_id: UUID, what: str) -> HttpResponse
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
     ending, membership = ENDINGS.get(what), member_of(tenant, person_id)
     if ending is None or membership is None:
         raise Http404

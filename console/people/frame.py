@@ -94,6 +94,16 @@ def refusing(
         return forbidden(request, error, tenant) if error.code == "not_allowed" else again(error)
 
 
+def shut_out(request: HttpRequest, error: PeopleRefusedError) -> HttpResponse:
+    """403 for who manages nobody anywhere. What such a person sent is kept as an attempt in their own organisation."""
+    if request.method == "POST":
+        mine = list(person_of(request).tenants())
+        asked = request.POST.get("organisation") or query_value(request, "organisation")
+        tenant = next((t for t in mine if t.slug == asked), mine[0] if mine else None)
+        _keep(request, tenant, request.path, "", error.code, error.sentence)
+    return forbidden(request, error)
+
+
 def _keep(
     request: HttpRequest, tenant: Tenant | None, subject: str, action: str, refusal: str, why: str
 ) -> None:

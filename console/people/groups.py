@@ -16,7 +16,7 @@ from accounts.models import TenantGroup, User
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
 from console.people import places
-from console.people.frame import NoOrganisationError, Said, forbidden, once, page, refusing, tenant_of
+from console.people.frame import NoOrganisationError, Said, once, page, refusing, shut_out, tenant_of
 from console.people.people import give, shared, take
 from runs.clock import database_now
 from runs.views.frame import console_page, person_of, typed, uuid_of
@@ -32,7 +32,7 @@ def group_list(request: HttpRequest) -> HttpResponse:
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
 
     def shown(error: PeopleRefusedError | None = None) -> HttpResponse:
         found = tenant.groups.select_related("group").order_by("title")
@@ -77,7 +77,7 @@ def group_page(request: HttpRequest, group_id: int) -> HttpResponse:
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
     group = TenantGroup.objects.select_related("group", "tenant").filter(pk=group_id, tenant=tenant).first()
     if group is None:
         raise Http404

@@ -13,7 +13,7 @@ from accounts.models import Tenant, User
 from accounts.organisations import NotOrganiserError, may_organise, organisers
 from accounts.people_log import PeopleRefusedError, WrongValueError
 from accounts.rights import Right
-from console.people.frame import Said, forbidden, managed_tenants, once, page, refusing
+from console.people.frame import Said, managed_tenants, once, page, refusing, shut_out
 from runs import actions
 from runs.clock import database_now
 from runs.models import Agent
@@ -27,7 +27,7 @@ def organisation_list(request: HttpRequest) -> HttpResponse:
     """The organisations that one manages; POST makes another, or lets somebody else make them."""
     person = person_of(request)
     if not may_organise(person) and not managed_tenants(person):
-        return forbidden(request, NotOrganiserError())
+        return shut_out(request, NotOrganiserError())
     if request.method != "POST":
         return _list(request)
     return refusing(

@@ -24,11 +24,11 @@ from console.people.frame import (
     SHOWN_ONCE,
     NoOrganisationError,
     Said,
-    forbidden,
     managed_tenants,
     once,
     page,
     refusing,
+    shut_out,
     tenant_of,
 )
 from console.signing import oidc
@@ -54,7 +54,7 @@ def people_list(request: HttpRequest) -> HttpResponse:
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
     context = {**shared(request, tenant), "people": _rows(tenant)}
     return page(request, "console/people.html", context)
 
@@ -117,7 +117,7 @@ def person_new(request: HttpRequest) -> HttpResponse:
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
     if request.method != "POST":
         return _new_page(request, tenant)
     return refusing(
@@ -161,7 +161,7 @@ def person_page(request: HttpRequest, person_id: UUID) -> HttpResponse:
     try:
         tenant = tenant_of(request)
     except NoOrganisationError as error:
-        return forbidden(request, error)
+        return shut_out(request, error)
     membership = member_of(tenant, person_id)
     if membership is None:
         raise Http404

@@ -79,6 +79,8 @@ def test_only_who_manages_people_sees_them_and_the_attempt_is_kept(
             assert sign_in(person).get(url).status_code == 403, url
             assert post(sign_in(person), url, do="end") == (405 if url == urls[0] else 403), url
         assert Client().get(url)["Location"].startswith("/login/")
+    kept = Attempt.objects.filter(refusal="not_allowed", tenant=house.tenant, person=house.operator)
+    assert sorted(kept.values_list("subject", flat=True)) == sorted(urls[1:])
     for url in urls[3:]:
         assert sign_in(house.stranger).get(url).status_code == 404
         assert post(sign_in(house.stranger), url, do="end") == 404
