@@ -169,6 +169,40 @@ class RightChange(models.Model):
         return f"{self.codename} on {self.object_pk} {done}"
 
 
+class SavedView(models.Model):
+    """A list of runs that is kept under a name: of one person, or for all people of a tenant.
+
+    It shows nobody more than they may see: what is kept is the question, never its answer.
+    """
+
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", null=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", null=True)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=60)
+    #: The inbox's query, with its question mark.
+    query = models.CharField(max_length=1000)
+    place = models.PositiveSmallIntegerField()  #: among those of the same person or tenant
+    at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(
+                condition=Q(person__isnull=True) ^ Q(tenant__isnull=True),
+                name="accounts_savedview_one_holder",
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^\S(.*\S)?$"), name="accounts_savedview_has_name"
+            ),
+            models.CheckConstraint(condition=Q(query__startswith="?"), name="accounts_savedview_query"),
+            models.UniqueConstraint("person", Lower("name"), name="accounts_savedview_own_name"),
+            models.UniqueConstraint("tenant", Lower("name"), name="accounts_savedview_shared_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class PeopleAction(models.TextChoices):
     """What is done with people, groups and organisations. Rights have a log of their own."""
 
@@ -198,6 +232,8 @@ class PeopleAction(models.TextChoices):
     AGENT_TITLED = "agent_titled", _("gave an agent another title")
     MANAGER_MADE = "manager_made", _("let a person manage organisations")
     MANAGER_ENDED = "manager_ended", _("ended that a person manages organisations")
+    VIEW_SHARED = "view_shared", _("saved a view for the organisation")
+    VIEW_REMOVED = "view_removed", _("deleted a view of the organisation")
 
 
 class PeopleChange(models.Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import Permission
@@ -21,6 +22,7 @@ from accounts.people_log import (
     require_manager,
 )
 from accounts.rights import Right, grant_right, tenants_with
+from accounts.saved_views import views_seen_by
 
 MANAGE = "manage_organisations"
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -55,16 +57,28 @@ def may_organise(person: User) -> bool:
     ).exists()  # fmt: skip
 
 
-def manages(person: User) -> tuple[bool, bool]:
-    """Whether the person manages people anywhere, and whether organisations: read anew, in one query."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the navigation of a person depends on."""
+
+    manages_people: bool = False  #: anywhere
+    manages_organisations: bool = False
+    has_views: bool = False  #: saved ones, of their own or of an organisation
+
+
+def standing(person: User) -> Standing:
+    """Read anew, in one query; nothing for one who is not active."""
     organises = Exists(
         Permission.objects.filter(
             user=OuterRef("pk"), codename=MANAGE, content_type__app_label="accounts"
         )
     )  # fmt: skip
     people = Exists(tenants_with(person, Right.MANAGE_PEOPLE))
-    found = User.objects.filter(pk=person.pk, is_active=True).values_list(people, organises).first()
-    return found or (False, False)
+    views = Exists(views_seen_by(person))
+    found = User.objects.filter(pk=person.pk, is_active=True).values_list(people, organises, views).first()
+    if found is None:
+        return Standing()
+    return Standing(manages_people=found[0], manages_organisations=found[1], has_views=found[2])
 
 
 def require_organiser(actor: User | None) -> None:

@@ -29,6 +29,8 @@ TRIED: Final[dict[str, Promise]] = {
     "leave": gettext_lazy("Take a person out of a group"),
     "rename": gettext_lazy("Rename a group"),
     "delete": gettext_lazy("Delete a group"),
+    "save view": gettext_lazy("Save a view for an organisation"),
+    "change view": gettext_lazy("Change a view of an organisation"),
     "make": gettext_lazy("Make an organisation"),
     "use": gettext_lazy("Let an organisation use an agent"),
     "let": gettext_lazy("Let a person manage organisations"),
@@ -41,6 +43,7 @@ TRIED: Final[dict[str, Promise]] = {
 REFUSED: Final[dict[str, Promise]] = {
     "last_manager": gettext_lazy("nobody would be left who may manage people"),
     "taken": gettext_lazy("the name was taken"),
+    "too_many": gettext_lazy("as many views were kept as can be"),
     "wrong_value": gettext_lazy("a value could not be kept"),
     "not_wholly_yours": gettext_lazy("the person belongs to an organisation whose people they do not manage"),
     "not_configured": gettext_lazy("no such agent is installed"),

@@ -192,7 +192,7 @@ def _tab(key: str, label: Promise, count: int | None, asked: Asked) -> dict[str,
 def _list(person: User, asked: Asked, now: datetime) -> Context:
     runs = filtered(person, asked, now)
     views = views_of(person, asked, now)
-    found = {"counts": tabs(runs, views, asked), "agents": _agents(person), "states": _states(asked)}
+    found = {"counts": tabs(runs, views, asked), "agents": agents_seen(person), "states": _states(asked)}
     try:
         with transaction.atomic():
             return {**found, **_rows(runs.filter(views[asked.view]), person, asked, now)}
@@ -269,7 +269,8 @@ def _empty(person: User, asked: Asked, now: datetime) -> Context:
     return {"unfiltered_total": unfiltered, "idle": idle}
 
 
-def _agents(person: User) -> list[str]:
+def agents_seen(person: User) -> list[str]:
+    """The names of the agents some run of which this person may see."""
     whole = agents_for(person, Right.VIEW_RUNS).values("pk")
     seen = Agent.objects.filter(Q(pk__in=whole) | Q(pk__in=visible_runs(person).order_by().values("agent")))
     return sorted(set(seen.values_list("name", flat=True)))

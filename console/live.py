@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.guards import On, guarded
 from console.inbox import Asked, filtered, tabs, views_of
+from console.saved_views import listed
 from runs.clock import database_now
 from runs.queries import counted_for
 from runs.views.frame import Context, console_page, nav_counts, person_of, show
@@ -27,14 +28,14 @@ def inbox_notices(request: HttpRequest) -> HttpResponse:
     runs = filtered(person, asked, now)
     counted = tabs(runs, views_of(person, asked, now), asked)
     changed = runs.filter(at__gt=_since(request, now)).count()
-    nav = counted_for(person, now)
-    numbers = (changed, nav.waiting, nav.mine, *(tab["count"] for tab in counted))
+    nav, saved = counted_for(person, now), listed(person, now)
+    numbers = (changed, nav.waiting, nav.mine, *(tab["count"] for tab in (*counted, *saved)))
     tag = '"' + "-".join(map(str, numbers)) + '"'
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=304, headers={"ETag": tag})
     context: Context = {
         "now": now, "checked_at": now, **nav_counts(nav),
-        "counts": counted if asked.view != "any" else [], "news": _news(changed, asked),
+        "counts": [*(counted if asked.view != "any" else []), *saved], "news": _news(changed, asked),
     }  # fmt: skip
     response = show(request, "parts/notices.html", context)
     response["ETag"] = tag

@@ -27,6 +27,7 @@ from accounts.second_factors import has_factor, remove_factors
 from accounts.sessions import close_session, close_sessions, open_session, sessions_of
 from console.people import preferences
 from console.people.frame import page
+from console.saved_views import to_change
 from runs.clock import database_now
 from runs.views.frame import console_page, person_of, query_value, signed_in_at, typed
 
@@ -54,6 +55,7 @@ SAVED = {
     "names": lambda: {"text": _("Your settings were saved.")},
     "password": lambda: {"text": _("Your password was changed. Your other sessions have ended.")},
     "session": lambda: {"text": _("The session has ended.")},
+    "views": lambda: {"text": _("Your saved views are as they stand below.")},
     "factor-off": lambda: {"text": _("Your second factor was removed.")},
 }
 
@@ -66,6 +68,8 @@ def _settings(request: HttpRequest, error: PeopleRefusedError | None = None) -> 
         "result": saved() if saved and not sent else None,
         "person": {"name": person.shown_name, "username": person.username, "email": person.email},
         **preferences.shown(request),
+        "views": to_change(person),
+        "views_url": reverse("settings-views"),
         "factor": has_factor(person),
         "asked_by": _asked_by(person),
         "sessions": [_session(row, request.session.session_key) for row in sessions_of(person, now)],

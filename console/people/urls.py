@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from console.people import endings, groups, organisations, people, preferences, settings
+from console.people import endings, groups, organisations, people, preferences, saved, settings
 
 urlpatterns = [
     path("people/", people.people_list, name="people"),
@@ -17,6 +17,8 @@ urlpatterns = [
     path("organisations/<slug:slug>/", organisations.organisation_page, name="organisation"),
     path("settings/", settings.settings_page, name="settings"),
     path("settings/theme/", preferences.theme, name="settings-theme"),
+    path("settings/views/", saved.views_change, name="settings-views"),
+    path("inbox/views/new/", saved.view_new, name="view-new"),
     path("language/", preferences.language, name="language"),
     path("settings/password/", settings.password_page, name="settings-password"),
     path("settings/session/", settings.end_session, name="settings-session"),

@@ -17,7 +17,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from accounts.organisations import manages
+from accounts.organisations import standing
 from accounts.second_factors import lacks_factor
 from accounts.zones import zone_of
 from runs.access import RunNotFound
@@ -124,15 +124,16 @@ def kept_texts(request: HttpRequest) -> dict[str, str]:
 def shell(request: HttpRequest, *, now: datetime | None = None, notices: str = "") -> Context:
     """The context of base.html, with the database's time. `notices` is where the page asks for news."""
     now = now or database_now()
-    people, organisations = manages(person_of(request))
+    own = standing(person_of(request))
     return {
         "now": now,
         "checked_at": now,
         **nav_counts(counted_for(person_of(request), now)),
         "notices_url": notices,
         "poll": settings.HANDOFF_DURATIONS.page_poll,
-        "manages_people": people,
-        "manages_organisations": organisations and not people,
+        "manages_people": own.manages_people,
+        "manages_organisations": own.manages_organisations and not own.manages_people,
+        "has_views": own.has_views,
     }
 
 

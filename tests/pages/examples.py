@@ -1673,6 +1673,37 @@ PEOPLE_PAGES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
                 {"key": "def", "at": ago(50), "from": "–", "agent": HOSTILE, "mine": False},
             ],
             "urls": {"password": "#", "factor": "#", "codes": "#", "end": "#"},
+            "views_url": "#",
+            "views": [
+                {
+                    "id": 1,
+                    "name": HOSTILE,
+                    "url": "/?view=any",
+                    "told": f"List: All, Text: {HOSTILE}",
+                    "first": True,
+                },
+                {
+                    "id": 2,
+                    "name": OVERLONG[:60],
+                    "url": "/?view=any",
+                    "told": OVERLONG,
+                    "group": HOSTILE,
+                    "gone": [f"There is no agent “{HOSTILE}” any more."],
+                    "last": True,
+                },
+            ],
+        },
+    ),
+    "view-new": (
+        "console/view_new.html",
+        {
+            **SHELL,
+            "query": "?view=any",
+            "told": f"List: All runs, Text: {HOSTILE}",
+            "tenants": [{"slug": "acme", "name": HOSTILE}],
+            "values": {"name": HOSTILE, "for": "me"},
+            "back_url": "/?view=any",
+            "errors": [{"field": "name", "message": "“x” is taken. Choose another."}],
         },
     ),
     "settings-password": (
