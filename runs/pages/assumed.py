@@ -33,6 +33,16 @@ def rows(state: s.RunState, log: Sequence[e.Recorded], now: datetime) -> list[Ro
     if len(state.plans) > 1:
         before = state.plans[-2]
         found += [_row(state, before, x, read) for x in assumed(state, before, now) if x.seq]
+    return _sorted(found)
+
+
+def of_plan(state: s.RunState, plan: s.PlanVersion, log: Sequence[e.Recorded], now: datetime) -> list[Row]:
+    """The same of one version, for a page of its own: what it rests on is linked on the run's page."""
+    read, at = observed.readings(log), reverse("run", args=[state.identity.run])
+    return _sorted([_row(state, plan, x, read, at) for x in assumed(state, plan, now)])
+
+
+def _sorted(found: list[Row]) -> list[Row]:
     order = list(STANDINGS)
     return sorted(found, key=lambda row: -order.index(row["code"]))
 
@@ -42,6 +52,7 @@ def _row(
     plan: s.PlanVersion,
     found: Assumed,
     read: dict[tuple[str, str], list[observed.Reading]],
+    at: str = "",
 ) -> Row:
     over = state.state in s.TERMINAL and found.standing is not Standing.BROKEN
     return {
@@ -50,7 +61,7 @@ def _row(
         "text": found.text,
         "code": found.standing,
         "standing": _("The run is over") if over else str(STANDINGS[found.standing]),
-        "basis": [_basis(x, found, read) for x in found.basis],
+        "basis": [_basis(x, found, at) for x in found.basis],
         "broken": _broken(state, plan, found, read) if found.seq else "",
         "event_url": f"{reverse('run-events', args=[state.identity.run])}?from={found.seq}#event-{found.seq}"
         if found.seq
@@ -58,11 +69,11 @@ def _row(
     }
 
 
-def _basis(found: Basis, of: Assumed, read: dict[tuple[str, str], list[observed.Reading]]) -> Row:
+def _basis(found: Basis, of: Assumed, at: str) -> Row:
     if not found.id.startswith("O-"):
-        return {"id": found.id, "name": found.name, "url": f"#constraint-{found.id}", "note": ""}
+        return {"id": found.id, "name": found.name, "url": f"{at}#constraint-{found.id}", "note": ""}
     note = "" if found.fresh or of.seq else _("out of date: it is read again before the run goes on")
-    return {"id": found.id, "name": found.name, "url": f"#observation-{found.id}", "note": note}
+    return {"id": found.id, "name": found.name, "url": f"{at}#observation-{found.id}", "note": note}
 
 
 def _broken(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.urls import reverse
 
+from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.hidden import hides
 from runs.models import Run
-from runs.pages import goal_versions, late, plans, waiting_steps
+from runs.pages import assumed, goal_versions, late, plans, waiting_steps
 from runs.pages.reviewing import latest_request
 from runs.pages.run_page import Reader, heading
 from runs.pages.who import why_not_decide
@@ -18,7 +20,12 @@ Context = dict[str, Any]
 
 
 def context(
-    run: Run, state: s.RunState, plan: s.PlanVersion, base: s.PlanVersion | None, reader: Reader
+    run: Run,
+    state: s.RunState,
+    plan: s.PlanVersion,
+    base: s.PlanVersion | None,
+    reader: Reader,
+    log: Sequence[e.Recorded],
 ) -> Context:
     """All of runs/plan.html."""
     document = plan.plan
@@ -30,7 +37,7 @@ def context(
         "steps": plans.steps(state, plan, base),
         "base_label": plans.label(base),
         "arguments": [_arguments(step) for step in document.steps],
-        "assumptions": [a.text for a in document.assumptions],
+        "assumptions": assumed.of_plan(state, plan, log, reader.now),
         "promises": [p.text for p in document.promises],
         "claim": plan.claim or None,
     }

@@ -158,5 +158,5 @@ def plan(request: HttpRequest, run_id: str, version: int) -> HttpResponse:
         raise Http404
     asked = number(request.GET.get("base"))
     base = plans.version_of(page.state, asked) if asked else plans.base_of(page.state, found)
-    context = plan_page.context(page.run, page.state, found, base, page.reader)
+    context = plan_page.context(page.run, page.state, found, base, page.reader, page.log)
     return show_about(request, page, "runs/plan.html", context)

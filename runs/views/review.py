@@ -27,7 +27,7 @@ from runs.machine import leaves
 from runs.machine import state as s
 from runs.machine.canonical import digest
 from runs.machine.events import Cause
-from runs.pages import long_values, plans, reviewing, words
+from runs.pages import assumed, long_values, plans, reviewing, words
 from runs.pages.conflict import Pair, conflict
 from runs.views.again import phrase_errors, typed_again
 from runs.views.frame import (
@@ -83,6 +83,7 @@ def _page(
         read = actions.opened_by(page.reader.person, tenant_id=page.run.tenant_id, digest=plan.digest)
         context |= long_values.context(page.run.pk, plan, long, read, context["changes"])
     context["predecessor"] = predecessor(page.reader.person, page.run)
+    context["assumptions"] = assumed.of_plan(page.state, plan, page.log, page.reader.now)
     context |= {"submission": new_submission(), **more}
     return show_about(request, page, "runs/review.html", context, status=status)
 

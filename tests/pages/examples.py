@@ -358,6 +358,12 @@ NOTES_PAGE: Final[dict[str, Any]] = {
     "submission": "sub_31",
 }
 
+#: As pages beside the run's show them.
+ASSUMED_ELSEWHERE: Final = [
+    {**row, "basis": [{**basis, "url": f"/runs/{RUN}/{basis['url']}"} for basis in row["basis"]]}
+    for row in ASSUMED
+]
+
 RUN_PAGE: Final[dict[str, Any]] = {
     **SHELL,
     "working": WORKING,
@@ -549,6 +555,7 @@ REVIEW: Final[dict[str, Any]] = {
         },
     ],
     "left_out": [{"step": "mail:M-88", "reason": "Blocked by C-3 and stays blocked if you approve."}],
+    "assumptions": ASSUMED_ELSEWHERE,
     "checks": [
         {"name": "plan digest unchanged", "state": "pass", "again": True},
         {"name": "observation O-2 newer than 15 min", "state": "fail", "detail": "21 min", "again": True},
@@ -871,7 +878,7 @@ PLAN: Final[dict[str, Any]] = {
     "steps": STEPS,
     "base_label": "v4",
     "arguments": [{"step": "refund:order-1042", "arguments": ARGUMENTS}],
-    "assumptions": ["order-1042 was charged twice"],
+    "assumptions": ASSUMED_ELSEWHERE,
     "promises": ["tell Acme GmbH"],
     "claim": HOSTILE,
 }
