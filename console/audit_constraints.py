@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -46,6 +46,12 @@ def _about(run: str) -> Q:
         said = form.result
         wanted |= Q(tenant_id=form.tenant_id, ref=said.get("ref"), version=said.get("version"))
     return wanted
+
+
+def told_by_statement() -> Q:
+    """The events by which runs accepted what a person held for them alone: the constraint's own entry tells that."""
+    held_then = Statement.objects.filter(run_id=OuterRef("run_id"), version=1, at=OuterRef("at"))
+    return Q(Exists(held_then), type=e.ConstraintAccepted.__name__)
 
 
 def as_rows(some: list[Statement]) -> list[Row]:
@@ -105,9 +111,16 @@ def _row(row: Statement, before: Statement | None, form: Submission | None) -> R
             (_("Held for"), place),
             *_said(row, before),
             (_("Constraint"), f"{row.ref} {row.version}"),
+            *_event(form),
         ],
         **origin(form.origin if form else {}),
     }
+
+
+def _event(form: Submission | None) -> list[tuple[str, str]]:
+    """Where the run's log tells it: the page of a run adds one by an event."""
+    accepted = form is not None and form.action == LIMIT and form.seq is not None
+    return [(_("Event"), f"{form.seq} {e.ConstraintAccepted.__name__}")] if form and accepted else []
 
 
 def _did(row: Statement) -> str:

@@ -343,7 +343,8 @@ def _done(person: User, filters: Filters) -> Source:
         wanted &= Q(run_id=filters.run)
     if filters.action:
         wanted &= Q(type=ACTIONS[filters.action][1] or "-")
-    events = Event.objects.filter(wanted).order_by("-at", "-seq", "run_id")
+    events = Event.objects.filter(wanted).exclude(audit_constraints.told_by_statement())
+    events = events.order_by("-at", "-seq", "run_id")
     return Source(rows=events.none() if filters.result == "refused" else events, entries=_did)
 
 

@@ -38,6 +38,21 @@ def sends(page: Node, testid: str = "add-form") -> dict[str, str]:
     return form_of(page, testid=testid).sends()
 
 
+def test_the_audit_log_tells_once_that_one_was_added(house: House, world: World, sign_in: SignIn) -> None:
+    run, client = house.waiting(), sign_in(house.operator)
+    client.post(address(run), {**sends(read(client.get(address(run)))), **SAID})
+    (accepted,) = [r for r in log(run.pk) if isinstance(r.event, e.ConstraintAccepted)]
+
+    for query in ("", f"?run={run.pk}", "?action=add_constraint"):
+        audit = client.get(f"/audit/{query}").content.decode()
+        assert audit.count("Finance asked for it.") == 1, query
+        assert audit.count("no mails") == 1, query
+        assert f"{accepted.seq} ConstraintAccepted" in audit
+    for kind in ("csv", "jsonl"):
+        lines = b"".join(client.get(f"/audit/export.{kind}?run={run.pk}")).decode()
+        assert lines.count("Finance asked for it.") == 1, kind
+
+
 def test_a_constraint_is_added_and_ends_the_plan_made_without_it(
     house: House, world: World, sign_in: SignIn
 ) -> None:
