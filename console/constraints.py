@@ -18,7 +18,7 @@ from accounts.rights import Right, holders, tenants_with, why_not
 from approvals.expressions import NAMES
 from runs import actions, constrained
 from runs.access import agents_for, statements_for
-from runs.actions.constraints import AMEND, WITHDRAW, place_of
+from runs.actions.constraints import ADD, AMEND, WITHDRAW, place_of
 from runs.machine.transitions import Refused
 from runs.models import Agent, Run, Statement
 from runs.pages import revoking, who, words
@@ -49,23 +49,23 @@ def constraints(request: HttpRequest) -> HttpResponse:
     """What is held for the agents and organisations of this person; POST holds another one."""
     if request.method != "POST":
         return _list(request, {})
-    place, submission = _places(person_of(request)).get(request.POST.get("place", "")), submission_of(request)
+    place, submission = _sent_place(request), submission_of(request)
     errors: Errors = [] if place else [{"field": "place", "message": _("Choose for what it is held.")}]
     if submission is None:
         errors = damaged()
     if place is None or submission is None:
-        return _list(request, _again(request, errors), status=422)
+        return _not_added(request, place, errors, "form", 422)
     try:
         made = actions.add_constraint(
             person=person_of(request), place=place, submission=submission,
             **{name: typed(request, name) for name in ("name", "text", "predicate", "reason")},
         )  # fmt: skip
     except actions.ConstraintRefused as error:
-        return _list(request, _again(request, [wrong(error)]), status=422)
+        return _not_added(request, place, [wrong(error)], "form", 422)
     except Refused as error:
-        return _list(request, _again(request, [{"field": "", "message": str(error)}]), status=400)
+        return _not_added(request, place, [{"field": "", "message": str(error)}], "submission_reused", 400)
     except actions.ConstraintNotManaged as error:
-        return _forbidden(request, place, error, "add_constraint")
+        return _forbidden(request, place, error, ADD)
     return HttpResponseRedirect(address(made.ref, done=1))
 
 
@@ -73,6 +73,33 @@ def address(ref: str, **query: int) -> str:
     """The page of one constraint."""
     url = reverse("constraint", args=[ref.removeprefix(held.PREFIX)])
     return f"{url}?done=1" if query else url
+
+
+def _sent_place(request: HttpRequest) -> Place | None:
+    """What the form names, of all that this person knows of: whether they may hold anything there is asked later."""
+    person = person_of(request)
+    known: list[Tenant | Agent] = [
+        *person.tenants(),
+        *agents_for(person, Right.VIEW_RUNS).select_related("tenant"),
+    ]
+    places = {_value(place): place for place in known} | _places(person)
+    return places.get(request.POST.get("place", ""))
+
+
+def _not_added(
+    request: HttpRequest, place: Place | None, errors: Errors, refusal: str, status: int
+) -> HttpResponse:
+    """The form as it was typed, and the attempt, in the organisation that it names or else one's own."""
+    if place and (denial := why_not(person_of(request), Right.MANAGE_POLICIES, place)):
+        return _forbidden(request, place, actions.ConstraintNotManaged(denial), ADD)
+    mine = person_of(request).tenants().first()
+    tenant_id = _tenant_id(place) if place else mine.pk if mine else None
+    _keep(request, tenant_id, ADD, named_place(place) if place else request.path, refusal)
+    return _list(request, _again(request, errors), status=status)
+
+
+def _tenant_id(place: Place) -> UUID:
+    return place.pk if isinstance(place, Tenant) else place.tenant_id
 
 
 def _again(request: HttpRequest, errors: Errors) -> Context:
@@ -88,7 +115,12 @@ def _places(person: User) -> dict[str, Place]:
     """Where this person may hold another one: `tenant-<id>` or `agent-<id>`."""
     tenants = tenants_with(person, Right.MANAGE_POLICIES).order_by("name")
     agents = agents_for(person, Right.MANAGE_POLICIES).select_related("tenant")
-    return {**{f"tenant-{t.pk}": t for t in tenants}, **{f"agent-{a.pk}": a for a in agents}}
+    places: list[Tenant | Agent] = [*tenants, *agents]
+    return {_value(place): place for place in places}
+
+
+def _value(place: Tenant | Agent) -> str:
+    return f"{'tenant' if isinstance(place, Tenant) else 'agent'}-{place.pk}"
 
 
 def named_place(place: Place) -> str:
@@ -152,25 +184,36 @@ def constraint(request: HttpRequest, ref: str) -> HttpResponse:
         )),
     }  # fmt: skip
     if step not in acts or submission is None:
-        return _page(request, latest, {"errors": damaged()}, status=422)
+        return _not_changed(request, latest, "constraint", damaged(), "form", 422)
     action, act = acts[step]
-    values = {name: request.POST.get(name, "") for name in ("text", "predicate", "reason")}
     try:
         act(submission)
     except actions.ConstraintRefused as error:
-        return _page(request, latest, {"values": values, "errors": [wrong(error)]}, status=422)
+        return _not_changed(request, latest, action, [wrong(error)], "form", 422)
     except Refused as error:
-        return _page(
-            request, latest, {"values": values, "errors": [{"field": "", "message": str(error)}]}, status=400
-        )
+        errors: Errors = [{"field": "", "message": str(error)}]
+        return _not_changed(request, latest, action, errors, "submission_reused", 400)
     except actions.ConstraintNotManaged as error:
         return _forbidden(request, place_of(latest), error, action)
     except actions.ConstraintMoved as error:
         _keep(request, latest.tenant_id, action, latest.ref, "stale")
-        return _page(
-            request, error.latest, {"values": values, "conflict": _conflict(request, error)}, status=409
-        )
+        more: Context = {"values": _typed(request), "conflict": _conflict(request, error)}
+        return _page(request, error.latest, more, status=409)
     return HttpResponseRedirect(address(latest.ref, done=1))
+
+
+def _typed(request: HttpRequest) -> dict[str, str]:
+    return {name: request.POST.get(name, "") for name in ("text", "predicate", "reason")}
+
+
+def _not_changed(
+    request: HttpRequest, latest: Statement, action: str, errors: Errors, refusal: str, status: int
+) -> HttpResponse:
+    """The page with what was typed. Nothing was changed but that the attempt is kept."""
+    if denial := why_not(person_of(request), Right.REVOKE_CONSTRAINTS, place_of(latest)):
+        return _forbidden(request, place_of(latest), actions.ConstraintNotManaged(denial), action)
+    _keep(request, latest.tenant_id, action, latest.ref, refusal)
+    return _page(request, latest, {"values": _typed(request), "errors": errors}, status=status)
 
 
 def _conflict(request: HttpRequest, error: actions.ConstraintMoved) -> Context:
@@ -229,8 +272,7 @@ def _forbidden(
     request: HttpRequest, place: Place, error: actions.ConstraintNotManaged, action: str
 ) -> HttpResponse:
     """403, with who can."""
-    tenant_id = place.pk if isinstance(place, Tenant) else place.tenant_id
-    _keep(request, tenant_id, action, named_place(place), "not_allowed")
+    _keep(request, _tenant_id(place), action, named_place(place), "not_allowed")
     people = [p for p in holders(error.denial.right, place) if p != person_of(request)]
     context = {
         "incident_id": getattr(request, "request_id", ""), "rule": error.denial.sentence,
@@ -240,7 +282,7 @@ def _forbidden(
     return show(request, "errors/403.html", {**shell(request), **context}, status=403)
 
 
-def _keep(request: HttpRequest, tenant_id: UUID, action: str, subject: str, refusal: str) -> None:
+def _keep(request: HttpRequest, tenant_id: UUID | None, action: str, subject: str, refusal: str) -> None:
     keep_refused(
         request,
         tenant_id=tenant_id,

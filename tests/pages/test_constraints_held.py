@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -85,6 +87,7 @@ def test_what_changed_meanwhile_is_shown_and_nothing_is_recorded(house: House, m
     assert "0 runs" in read(answer).part("conflict").text and "1 run," in read(answer).part("conflict").text
     assert Statement.objects.count() == 1 and Attempt.objects.get().refusal == "stale"
     wrong = manager.post(page_of(held_one), {**form, "reason": "no"})
+    assert Attempt.objects.latest("pk").refusal == "form"
     assert wrong.status_code == 422 and read(wrong).one("a", href="#field-reason").text
 
 
@@ -102,6 +105,30 @@ def test_who_may_only_look_is_told_who_can_and_a_stranger_sees_nothing(
     typed = {"place": f"agent-{house.agent.pk}", "name": "n", "text": "t", "predicate": "", "reason": WHY}
     assert stranger.post("/constraints/", {**typed, "submission": form["submission"]}).status_code == 422
     assert Statement.objects.count() == 1
+
+
+def test_every_refused_form_about_constraints_is_kept_where_it_belongs(
+    house: House, sign_in: SignIn, manager: Client
+) -> None:
+    held_one = add(house, house.operator)
+    form = {"place": f"agent-{house.agent.pk}", "name": "n", "text": "t", "predicate": "", "reason": WHY}
+    sent = [
+        (manager, "/constraints/", {**form, "reason": "no"}, 422, "form", "add_constraint"),
+        (manager, "/constraints/", {**form, "place": ""}, 422, "form", "add_constraint"),
+        (manager, page_of(held_one), {"step": "amend", "text": "", "reason": WHY}, 422, "form", "amend_constraint"),
+        (manager, page_of(held_one), {"step": "?"}, 422, "form", "constraint"),
+        (sign_in(house.viewer), "/constraints/", form, 403, "not_allowed", "add_constraint"),
+        (sign_in(house.viewer), "/constraints/", {**form, "reason": ""}, 403, "not_allowed", "add_constraint"),
+        (sign_in(house.viewer), page_of(held_one), {"step": "withdraw"}, 403, "not_allowed", "revoke_constraint"),
+    ]  # fmt: skip
+    for client, url, typed, status, refusal, action in sent:
+        assert client.post(url, {**typed, "submission": str(uuid4())}).status_code == status, (url, typed)
+        kept = Attempt.objects.latest("pk")
+        assert (kept.refusal, kept.action, kept.tenant) == (refusal, action, house.tenant)
+    assert Attempt.objects.count() == len(sent) and Statement.objects.count() == 1
+    sign_in(house.stranger).post("/constraints/", {**form, "submission": str(uuid4())})
+    theirs = Attempt.objects.get(person=house.stranger)
+    assert theirs.tenant != house.tenant and house.agent.title not in theirs.subject
 
 
 def test_the_list_is_one_query_and_one_for_all_that_runs_were_told(
