@@ -13,19 +13,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
+from accounts.rights import Right
+from approvals.models import RequestState
 from console.constraints import address
 from console.durations import durations
 from console.health import MISSED_SWEEPS
 from console.templatetags.labels import RUN
 from runs import constrained, doubted, health
-from runs.access import statements_for
+from runs.access import agents_for, statements_for
+from runs.agents import configurations, registered
 from runs.doubted import Doubts, InDoubt
 from runs.health import Counted
+from runs.models import ConfigurationKept
 from runs.pages import words
 from runs.recovery import live_serves
 from runs.sources import held
 
 Line = dict[str, Any]
+#: How far back it is counted what became of requests.
+LATELY: Final = timedelta(days=28)
 _MINUTES, _HOUR, _DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(hours=24)
 #: How long ago effects in doubt were sent: from, to, and what a line says of those between.
 _BANDS: Final[tuple[tuple[timedelta, timedelta, Promise], ...]] = (
@@ -131,6 +137,22 @@ def approvals(person: User, now: datetime) -> list[Line]:
     ]
 
 
+def ended(person: User, now: datetime) -> list[Line]:
+    """How requests for approval ended lately; what ended without an answer stands apart."""
+    found = health.requests_ended(person, now - LATELY)
+    unanswered = sum(n for state, answered, n in found if state == RequestState.EXPIRED and not answered)
+    total = {
+        label: sum(
+            n
+            for state, answered, n in found
+            if state == value and (answered or value != RequestState.EXPIRED)
+        )
+        for value, label in RequestState.choices
+    }
+    lines = [_line(label, Counted(number=n)) for label, n in total.items() if n]
+    return [*lines, _line(_("Expired without an answer"), Counted(number=unanswered))]
+
+
 def _sum(*some: Counted) -> Counted:
     return Counted(number=sum(one.number for one in some))
 
@@ -142,6 +164,31 @@ def obligations(person: User, now: datetime) -> list[Line]:
         _line(_("Open obligations"), found["open"]),
         _line(_("Of these, overdue"), found["overdue"], late=now),
     ]
+
+
+def documents(person: User, now: datetime) -> list[Line]:
+    """The documents that constraints of the person's agents come from, and those that cannot be heard."""
+    names = {agent.name for agent in agents_for(person, Right.VIEW_RUNS)}
+    named = {
+        x.ref
+        for (name, _version), code in registered().items()
+        if name in names
+        for x in configurations(code)
+    }
+    rows = list(ConfigurationKept.objects.filter(ref__in=named).order_by("ref"))
+    silent = [row for row in rows if row.failure]
+    over = [row for row in rows if row.good_until is None or row.good_until <= now]
+    return [
+        _line(_("Documents that constraints come from"), Counted(number=len(named))),
+        _unheard(_("Of these, gave no answer when they were asked last"), silent),
+        _unheard(_("Of these, what was heard counts no more: no run that accepted any of it goes on"), over),
+    ]
+
+
+def _unheard(text: str, rows: list[ConfigurationKept]) -> Line:
+    heard = min((row.asked_at for row in rows if row.asked_at), default=None)
+    line = _line(text, Counted(number=len(rows), since=heard))
+    return {**line, "attention": bool(rows), "note": "; ".join(row.ref for row in rows)}
 
 
 def constraints(person: User, now: datetime) -> list[Line]:

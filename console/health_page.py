@@ -54,6 +54,12 @@ PANELS: Final[dict[str, tuple[Promise, Promise, Promise, Lines]]] = {
         _("No run waits for approval."),
         health_lines.approvals,
     ),
+    "ended": (
+        _("How requests for approval ended"),
+        _("Requests that ended in the last 28 days, each once."),
+        _("No request for approval ended in the last 28 days."),
+        health_lines.ended,
+    ),
     "reasons": (
         _("Why runs need a person"),
         _("Runs by reason. A run that stopped for several reasons is counted for each."),
@@ -72,6 +78,12 @@ PANELS: Final[dict[str, tuple[Promise, Promise, Promise, Lines]]] = {
           "acts on the old text meanwhile."),
         _("Every run knows of every change."),
         health_lines.constraints,
+    ),
+    "documents": (
+        _("Configured documents"),
+        _("Documents outside the console that constraints of the agents come from which you may see."),
+        _("No document is configured for an agent that you may see."),
+        health_lines.documents,
     ),
     "states": (
         _("Runs by state"),

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.contenttypes.models import ContentType
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import (
     CharField,
     Count,
     DurationField,
+    Exists,
     ExpressionWrapper,
     F,
     Func,
@@ -28,7 +30,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Concat, Greatest, Least
 
 from accounts.models import User
-from approvals.models import Request, RequestState
+from approvals.models import Decision, Request, RequestState
 from runs.access import visible_runs
 from runs.machine.expiry import QUARTER, SOON
 from runs.models import CLOSED, Event, Obligation, Run
@@ -100,6 +102,19 @@ def approvals(person: User, now: datetime) -> dict[str, Counted]:
         "unasked": (Q(ends__isnull=True), "since"),
     }
     return _counted(runs, parts)
+
+
+def requests_ended(person: User, since: datetime) -> list[tuple[str, bool, int]]:
+    """How requests for approval ended from then on: the state, whether anybody had decided anything, and how many."""
+    kind = ContentType.objects.get_for_model(Run)
+    ended = Request.objects.filter(
+        object_type=kind, object_pk__in=visible_runs(person).values("pk"), closed_at__gte=since
+    )
+    answered = Exists(Decision.objects.filter(request=OuterRef("pk")))
+    rows = (
+        ended.annotate(answered=answered).values("state", "answered").order_by().annotate(number=Count("pk"))
+    )
+    return [(row["state"], row["answered"], row["number"]) for row in rows]
 
 
 def obligations(person: User, now: datetime) -> dict[str, Counted]:

@@ -8,12 +8,13 @@ from uuid import uuid4
 
 from django.db import OperationalError, connection
 from django.test import Client
+from pytest_django import Settings
 
 from accounts import organisations
 from approvals.models import Verdict
 from runs import actions, recovery
 from runs.clock import database_now
-from runs.models import Run, Sweep, Told, Worker
+from runs.models import ConfigurationKept, Run, Sweep, Told, Worker
 from tests.fixtures.clock import Clock
 from tests.outside import World
 from tests.pages.conftest import SignIn
@@ -26,7 +27,7 @@ from tests.runs.test_withdrawal import add, revoke, revoker
 
 __all__ = ["revoker"]
 
-PANELS = ("work", "doubts", "approvals", "reasons", "obligations", "constraints", "states")
+PANELS = ("work", "doubts", "approvals", "ended", "reasons", "obligations", "constraints", "states")
 
 
 def page_of(client: Client) -> Node:
@@ -73,11 +74,14 @@ def test_the_numbers_are_what_the_lists_hold(
     assert asking.pk in line(page, "doubts", "Unknown outcome").text
     assert waiting[0].pk in line(page, "approvals", "Runs that wait for a decision").text
     assert number(page, "reasons", "Plan … was rejected") == "1"
+    assert number(page, "ended", "Rejected") == "1" and number(page, "ended", "without an answer") == "0"
     clock.move(timedelta(hours=2))
     later = page_of(client)
     assert number(later, "doubts", "between 1 h and 24 h") == "1"
     assert number(later, "approvals", "ended and that is not recorded") == "2"
     assert needs_attention(later, "approvals", "ended and that is not recorded")
+    recovery.sweep()
+    assert number(page_of(client), "ended", "without an answer") == "2"
 
 
 def test_an_effect_that_nobody_asks_about_in_time_stands_out(
@@ -163,6 +167,24 @@ def test_a_run_whose_version_nobody_serves_and_one_that_was_left_are_counted(
     assert number(page, "work", "Left by") == "1" and left.pk in line(page, "work", "Left by").text
     recovery.announce("worker@here")
     assert number(page_of(client), "work", "no live worker") == "0"
+
+
+def test_a_document_that_cannot_be_heard_stands_out(
+    house: House, sign_in: SignIn, settings: Settings
+) -> None:
+    settings.HANDOFF_CONFIGURATION = "https://orchestrator.example/limits.json"
+    client, now = sign_in(house.viewer), database_now()
+    assert number(page_of(client), "documents", "Documents that constraints come from") == "1"
+    ConfigurationKept.objects.create(
+        ref=settings.HANDOFF_CONFIGURATION, etag="", version="3", document="{}", digest="sha256:00", tried_at=now,
+        asked_at=now - timedelta(hours=2), good_until=now - timedelta(hours=1), failure="no route to it",
+    )  # fmt: skip
+
+    page = page_of(client)
+
+    for words in ("gave no answer", "counts no more"):
+        assert number(page, "documents", words) == f"1 {settings.HANDOFF_CONFIGURATION}"
+        assert needs_attention(page, "documents", words)
 
 
 def test_nothing_of_other_organisations_is_counted(house: House, world: World, sign_in: SignIn) -> None:
