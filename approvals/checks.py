@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from accounts.rights import Place, Right, why_not_at
+from accounts.submissions import alone
 from approvals.binding import Change, changes_in
 from approvals.models import LEAST_REASON, Decision, Request, RequestState, Verdict
 from approvals.outcomes import (
@@ -57,6 +58,7 @@ def decisive(request: Request) -> Decision | None:
 
 def same_submission(request: Request, person: User, verdict: Verdict, submission: UUID) -> Decision | None:
     """The decision that this very form made before; raises where the form's id belongs to another."""
+    alone(submission)
     first = Decision.objects.filter(submission=submission).first()
     if first and (first.request_id, first.person_id, first.verdict) != (request.pk, person.pk, verdict):
         raise SubmissionReusedError(submission)

@@ -12,6 +12,7 @@ from django.db import transaction
 from accounts.fence import fence_shared
 from accounts.models import User
 from accounts.rights import Right, holders, may
+from accounts.submissions import alone
 from runs import access
 from runs.actions.writing import write
 from runs.clock import database_now
@@ -81,6 +82,7 @@ def repeated(submission: UUID, person: User, action: str) -> Done | None:
 
 def first_use(submission: UUID, person: User, action: str) -> Submission | None:
     """The record of what this very form did before. Raises Refused where its id belongs to another action."""
+    alone(submission)
     first = Submission.objects.filter(pk=submission).first()
     if first and (first.person_id, first.action) != (person.pk, action):
         raise Refused(None, "a form's id is good for one action")

@@ -222,6 +222,26 @@ def test_a_double_click_decides_once(house: House, sign_in: SignIn) -> None:
     assert_replays(run)
 
 
+def test_one_forms_id_sent_at_once_about_two_runs_decides_one(house: House, sign_in: SignIn) -> None:
+    runs, client = [house.waiting("2000"), house.waiting("3000")], sign_in(house.approver)
+    sent = {**form(client, runs[0]), "decision": "reject", "reason": "the supplier is another one"}
+    forms = [(run, {**form(client, run), **sent, **_shown(client, run)}) for run in runs]
+
+    answers = in_parallel(lambda: sign_in(house.approver).post(*_next(forms)))
+
+    assert sorted(answer.status_code for answer in answers) == [302, 400]
+    assert Decision.objects.count() == 1 and Attempt.objects.get().refusal == "submission_reused"
+
+
+def _shown(client: Client, run: Run) -> dict[str, str]:
+    return {name: value for name, value in form(client, run).items() if name in ("digest", "conditions")}
+
+
+def _next(forms: list[tuple[Run, dict[str, str]]]) -> tuple[str, dict[str, str]]:
+    run, sent = forms.pop()
+    return address(run), sent
+
+
 TWO = '{"rules": [{"name": "two", "when": "true", "needed": 2}]}'
 
 
