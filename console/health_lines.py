@@ -53,10 +53,7 @@ def work(person: User, now: datetime) -> list[Line]:
     late = now - lag()
     return [
         _line(_("Due, and no worker has taken it yet"), found["due"], late=late),
-        _line(
-            _("Of these, no live worker serves the version"),
-            found["unserved"], late=now, url=reverse("agents"),
-        ),
+        _line(_("Of these, no live worker serves the version"), found["unserved"], late=now),
         _line(_("Left by a worker whose lease ended"), found["left"], late=late),
         _line(_("Held by a worker now"), found["held"]),
     ]  # fmt: skip
@@ -91,7 +88,7 @@ def doubts(person: User, now: datetime) -> list[Line]:
         {**_line(_("Of these, cannot be undone"), _effects(hard)), "number": found.irreversible},
         *_banded(found, now),
         _line(
-            _("An answer has counted since, and nobody asked"),
+            _("The other system’s answer counts by now, and it was not asked since"),
             Counted(number=len(late), since=_settled(late[0]), run=late[0].run) if late else Counted(),
             late=now - lag(),
         ),

@@ -88,17 +88,17 @@ def test_an_effect_that_nobody_asks_about_in_time_stands_out(
     house: House, world: World, sign_in: SignIn, clock: Clock
 ) -> None:
     run, client = stuck(house, world), sign_in(house.viewer)
-    assert number(page_of(client), "doubts", "nobody asked") == "0"
+    assert number(page_of(client), "doubts", "was not asked since") == "0"
 
     clock.move(timedelta(minutes=10))
 
     page = page_of(client)
-    assert number(page, "doubts", "nobody asked") == "1"
-    assert needs_attention(page, "doubts", "nobody asked")
+    assert number(page, "doubts", "was not asked since") == "1"
+    assert needs_attention(page, "doubts", "was not asked since")
     assert number(page, "work", "Due, and no worker has taken it yet") == "1"
     assert needs_attention(page, "work", "Due, and no worker has taken it yet")
     advance(run)
-    assert number(page_of(client), "doubts", "nobody asked") == "0"
+    assert number(page_of(client), "doubts", "was not asked since") == "0"
 
 
 def test_what_is_owed_and_what_runs_are_not_told_of_is_counted(
