@@ -28,7 +28,7 @@ from runs.clock import database_now
 from runs.machine.state import State
 from runs.models import CLOSED, Agent
 from runs.pages import words
-from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_since, counts, operates
+from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_today, counts, operates
 from runs.views.frame import Context, console_page, number, person_of, shell, show, value_in
 from runs.working import worked_on_by, worked_on_by_nobody
 
@@ -161,9 +161,8 @@ def views_of(person: User, asked: Asked, now: datetime) -> dict[str, Q]:
     """Each view as a filter, with who works on its runs. "I can act" is about what waits, so neither closed runs nor
     "any" ask for it.
     """
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     mine, claimed = actionable(person) if asked.mine else Q(), _claimed(person, asked, now)
-    found = {**{name: view & mine for name, view in VIEWS.items()}, "closed": closed_since(today), "any": Q()}
+    found = {**{name: view & mine for name, view in VIEWS.items()}, "closed": closed_today(now), "any": Q()}
     return {name: view & claimed for name, view in found.items()}
 
 

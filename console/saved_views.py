@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import structlog
 from django.db import DatabaseError, transaction
-from django.db.models import Count
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -17,11 +17,11 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import SavedView, User
 from accounts.saved_views import views_changed_by, views_seen_by
-from console.inbox import TABS, Asked, agents_seen, narrowed, views_of
+from console.inbox import TABS, Asked, agents_seen, filtered, views_of
 from console.templatetags.labels import RISK, RUN
 from runs.access import visible_runs
 from runs.pages import words
-from runs.queries import annotated
+from runs.shapes import Shape, counts_of
 
 log = structlog.get_logger(__name__)
 Row = dict[str, Any]
@@ -62,16 +62,22 @@ def listed(person: User, now: datetime, *, at: str = "") -> list[Row]:
 
 def counted(person: User, views: Iterable[SavedView], now: datetime) -> dict[int, int | None]:
     """How many runs each lists for this person, in one query; None where they could not be counted."""
-    asked = {view.pk: Asked.read(QueryDict(view.query[1:])) for view in views}
-    conditions = {pk: narrowed(x) & views_of(person, x, now)[x.view] for pk, x in asked.items()}
-    counts = {f"view_{pk}": Count("pk", filter=found or None) for pk, found in conditions.items()}
+    shapes = {view.pk: _shape(view.query) for view in views}
     try:
         with transaction.atomic():
-            numbers = annotated(person, now).aggregate(**counts)
+            return dict(zip(shapes, counts_of(list(shapes.values()), person, now), strict=True))
     except DatabaseError:
         log.exception("counts_failed")
-        return dict.fromkeys(asked)
-    return {pk: numbers[f"view_{pk}"] for pk in asked}
+        return dict.fromkeys(shapes)
+
+
+@lru_cache(maxsize=500)
+def _shape(query: str) -> Shape:
+    """What the query lists, for whoever asks: its SQL is written once for each, not for every page."""
+    asked = Asked.read(QueryDict(query[1:]))
+    return Shape(
+        lambda person, now: filtered(person, asked, now).filter(views_of(person, asked, now)[asked.view])
+    )
 
 
 def to_change(person: User) -> list[Row]:

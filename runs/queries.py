@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from django.db.models import (
     Case,
     CharField,
     Count,
+    DateTimeField,
     Exists,
     ExpressionWrapper,
     F,
@@ -26,7 +27,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Concat
+from django.db.models.functions import Cast, Concat, TruncDay
 
 from accounts.models import User
 from accounts.rights import Place, Right, Tenanted
@@ -118,9 +119,9 @@ def by_urgency(runs: QuerySet[Any]) -> QuerySet[Any]:
     return runs.order_by("tier", alone, late, "since", "pk")
 
 
-def closed_since(start: datetime) -> Q:
-    """Runs that ended from that moment on."""
-    return Q(state__in=CLOSED, since__gte=start)
+def closed_today(now: datetime) -> Q:
+    """Runs that ended on the day of `now`, in UTC. The database finds its beginning, so that a `Shape` can ask it."""
+    return Q(state__in=CLOSED, since__gte=TruncDay(Value(now, output_field=DateTimeField()), tzinfo=UTC))
 
 
 def actionable(person: User) -> Q:

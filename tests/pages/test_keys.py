@@ -16,12 +16,6 @@ from tests.pages.test_browser import sign_in as sign_in_by_form
 from tests.pages.test_run import stuck
 from tests.people import House
 
-WITH_BOXES = """for (const row of document.querySelectorAll("tr[data-run]"))
-  if (!row.querySelector("[name=run]")) {
-    const box = document.createElement("input");
-    [box.type, box.name] = ["checkbox", "run"];
-    row.querySelector("td").append(box);
-  }"""
 FOCUSED_ROW = "document.activeElement.closest('tr[data-run]')?.dataset.run"
 FOCUSED_BOX = "document.activeElement.closest('tr[data-run]').querySelector('[name=run]').checked"
 
@@ -62,7 +56,6 @@ def test_each_key_does_what_it_says_and_none_sends_a_form(
     said = page.locator("#announce")
 
     page.goto("/inbox/?view=any")
-    page.evaluate(WITH_BOXES)
     page.keyboard.press("a")
     expect(said).to_have_text("Go to a run first, with j or k.")
     page.keyboard.press("j")

@@ -14,10 +14,12 @@ from accounts.rights import Right, grant_right
 from accounts.saved_views import MOST, save_view
 from approvals.models import Attempt
 from runs.clock import database_now
+from tests.outside import World
 from tests.pages.conftest import SignIn
 from tests.pages.examples import HOSTILE
 from tests.pages.reading import Node, form_of, read
-from tests.people import House
+from tests.pages.test_run import stuck
+from tests.people import House, advance
 
 WAITING = "?view=waiting_approval&q=order+7"
 
@@ -79,6 +81,28 @@ def test_the_poll_of_the_inbox_tells_the_count_anew(house: House, sign_in: SignI
 
     second = client.get(poll, headers={"If-None-Match": first["ETag"]})
     assert read(second).one(id=f"count-view-{view.pk}").text == "1"
+
+
+def test_each_count_is_that_of_the_rows_which_the_view_lists(
+    house: House, world: World, sign_in: SignIn
+) -> None:
+    stuck(house, world)
+    house.waiting("7")
+    world.answers, world.outage = [], ""
+    advance(house.start("8"))
+    person, client = house.approver, sign_in(house.approver)
+    queries = (
+        "?view=all", "?view=all&mine=1", "?view=closed", "?view=any&q=order+8", "?view=any&state=succeeded",
+        "?view=unknown", "?view=waiting_approval&risk=low", "?view=all&claimed=nobody", "?view=any&agent=payer",
+    )  # fmt: skip
+    for query in queries:
+        kept(house, person, query, query)
+
+    counts = shown(read(client.get("/settings/")))
+
+    rows = {q: len(read(client.get(f"/inbox/{q}")).all("tr", data_testid="row")) for q in queries}
+    assert counts == {query: str(number) for query, number in rows.items()}
+    assert set(counts.values()) == {"0", "1", "2", "3"}
 
 
 def test_one_for_all_is_saved_by_who_manages_people_and_shows_each_what_they_may_see(
