@@ -171,19 +171,31 @@ def _decision_events(state: s.RunState, outcome: Outcome, overrides: tuple[str, 
     return [decided, e.PlanApproved(request=request.id, version=request.version, digest=request.digest)]
 
 
+def _code_missing(identity: s.Identity) -> GroundMissingError:
+    text = _(
+        "the code of version %(version)s of %(agent)s is not here, and its policy says who is asked. Have it installed "
+        "again, or move the run to another version."
+    )
+    facts = {"agent": identity.agent, "version": identity.agent_version}
+    return GroundMissingError(what=f"code: {identity.agent} {identity.agent_version}", why=text % facts)
+
+
 def renew_request(*, person: User, run_id: str, request: UUID, submission: UUID) -> Done:
     """Ask for approval of the latest plan version anew, where the request before expired or was voided.
 
     Takes the right to operate the run, or the right to approve its plans: who may decide may ask that it be decided.
+    Raises GroundMissingError where this process has not the code that says who is asked, Refused.
     """
 
     def events_of(state: s.RunState, now: datetime) -> Sequence[e.Event]:
         over = expiry.recorded(state, now) if state.request and now >= state.request.expires_at else ()
         if state.request and state.request.status in s.OPEN_REQUEST and not over:
             raise Refused(state.state, "ApprovalRequested")
-        agent = agents.registered()[(state.identity.agent, state.identity.agent_version)]
         if state.plan is None or state.state is not s.State.WAITING_APPROVAL:
             raise Refused(state.state, "ApprovalRequested")
+        agent = agents.registered().get((state.identity.agent, state.identity.agent_version))
+        if agent is None:
+            raise _code_missing(state.identity)
         asks = planning.requirement(state, agent, state.plan.plan)
         again = decide.requested(
             state, state.plan.plan, state.plan.digest, requirement=asks, request=str(request), now=now

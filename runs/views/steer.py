@@ -14,6 +14,7 @@ from accounts.guards import On, guarded
 from accounts.models import User
 from accounts.rights import Right
 from approvals.models import LEAST_REASON
+from approvals.outcomes import DecisionRefusedError
 from runs import actions
 from runs.access import run_for
 from runs.machine.transitions import Decision
@@ -136,6 +137,8 @@ def _again(request: HttpRequest, run_id: str, form: Form, error: Refusal, status
     if status != 409:
         return _page(request, page, form, {"values": values, "errors": errors_of(error)}, status=status)
     text, blank = _("Your decision was not recorded and nothing was sent."), {**values, "choice": ""}
+    if isinstance(error, DecisionRefusedError):
+        text = f"{text} {error.sentence}"
     kept = conflicting(request, page, error, blank, text=text, field=f"field-{form.field}")
     return _page(request, page, form, kept, status=409)
 

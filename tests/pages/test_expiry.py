@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
-from approvals.models import Decision
+from pytest_django import Settings
+
+from approvals.models import Attempt, Decision
+from runs import agents
 from runs.machine.state import State
 from tests.fixtures.clock import Clock
 from tests.outside import World
@@ -70,3 +74,21 @@ def test_one_who_may_only_look_is_told_who_can_renew(house: House, sign_in: Sign
     assert "People who can: Operator." in read(viewer.get(address(run))).part("expired").text
     assert viewer.post(address(run), {"renew": "1"}).status_code in (403, 422)
     assert len(assert_replays(run).requests) == 1
+
+
+def test_asking_again_where_the_console_has_not_the_code_says_so_and_asks_nobody(
+    house: House, sign_in: SignIn, clock: Clock, settings: Settings
+) -> None:
+    """As after an upgrade that left the version behind: its policy says who is to be asked."""
+    run, approver, operator = house.waiting(), sign_in(house.approver), sign_in(house.operator)
+    clock.move(OVER)
+    settings.HANDOFF_AGENTS = []
+    agents.registered.cache_clear()
+
+    for client, url in ((approver, address(run)), (operator, f"/runs/{run.pk}/renew/")):
+        subject = read(operator.get(f"/runs/{run.pk}/renew/")).one("input", name="subject").attrs["value"]
+        sent = {"renew": "1", "submission": str(uuid4()), "reason": "the order fits", "subject": subject}
+        answer = client.post(url, sent)
+        assert answer.status_code == 409
+        assert "the code of version 1 of payer is not here" in read(answer).part("conflict").text
+    assert len(assert_replays(run).requests) == 1 and Attempt.objects.count() == 2
