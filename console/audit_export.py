@@ -11,6 +11,7 @@ from typing import Any, Final
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -29,13 +30,24 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 def response(request: HttpRequest, person: User, kind: str) -> StreamingHttpResponse:
     """The file as it is written. The head says what was asked for, by whom, in which zone, and what is left out."""
     filters = Filters.of(request)
-    lines = KINDS[kind](_head(person, filters), _records(person, filters))
+    lines = _in_one_language(KINDS[kind](_head(person, filters), _records(person, filters)))
     # A server that is asynchronous would read an ordinary iterator to its end first.
     content = _one_by_one(lines) if isinstance(request, ASGIRequest) else lines
     answer = StreamingHttpResponse(content, content_type=f"{_TYPES[kind]}; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="audit.{kind}"'
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
+
+
+def _in_one_language(lines: Iterator[str]) -> Iterator[str]:
+    """The lines in the language of the request, which is over when most of them are written."""
+    language = get_language()
+
+    def line() -> str | None:
+        with override(language):
+            return next(lines, None)
+
+    return iter(line, None)
 
 
 async def _one_by_one(lines: Iterator[str]) -> AsyncIterator[str]:

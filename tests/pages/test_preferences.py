@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from django.db import IntegrityError, transaction
 from django.test import Client
+from django.utils import translation
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from accounts.models import User
+from accounts.models import PeopleAction, User
+from accounts.people_log import keep_change
+from runs.clock import database_now
 from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, read
 from tests.pages.test_browser import sign_in as sign_in_by_form
@@ -22,10 +27,11 @@ from tests.people import House
 
 @pytest.fixture
 def chinese(settings: Settings, tmp_path: Path) -> None:
-    """Simplified Chinese is offered, with a catalogue of two words."""
+    """Simplified Chinese is offered, with a catalogue of a few words."""
     catalog = Catalog(locale="zh_Hans_CN")
     catalog.add("Inbox", "收件箱")
     catalog.add("Settings", "设置")
+    catalog.add("saved a view for the organisation", "为组织保存了视图")
     path = tmp_path / "zh_Hans" / "LC_MESSAGES" / "django.mo"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
@@ -112,6 +118,20 @@ def test_the_settings_keep_all_of_it(house: House, sign_in: SignIn, chinese: Non
     client.post("/logout/")
     signed_out = read(client.get("/login/")).one("html").attrs
     assert (signed_out["lang"], signed_out["data-theme"]) == ("zh-hans", "dark")
+
+
+def test_an_export_is_in_the_language_of_its_person_to_the_last_line(
+    house: House, sign_in: SignIn, chinese: None
+) -> None:
+    User.objects.filter(pk=house.viewer.pk).update(language="zh-hans")
+    now = database_now()
+    keep_change(PeopleAction.VIEW_SHARED, actor=house.viewer, now=now, tenant=house.tenant, name="x")
+
+    answer: Any = sign_in(house.viewer).get("/audit/export.jsonl")
+
+    with translation.override("en"):
+        lines = [json.loads(line) for line in b"".join(answer).splitlines()]
+    assert lines[1]["did"] == "为组织保存了视图"
 
 
 @pytest.mark.parametrize("field", ["language", "theme", "density"])
