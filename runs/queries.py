@@ -39,7 +39,7 @@ from runs.machine import events as e
 from runs.machine import state as s
 from runs.machine.expiry import SOON
 from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
-from runs.shapes import Shape, counts_of
+from runs.shapes import Shape
 from runs.working import worked_on_by
 
 TIERS: Final = ("critical", "high", "medium", "low")
@@ -154,9 +154,19 @@ def _waiting(person: User, now: datetime) -> QuerySet[Any]:
     return annotated(person, now).filter(VIEWS["all"])
 
 
-_WAITING: Final = Shape(_waiting)
-_WAITING_FOR: Final = Shape(lambda person, now: _waiting(person, now).filter(actionable(person)))
-_MINE: Final = Shape(lambda person, now: _waiting(person, now).filter(worked_on_by(person, now)))
+def _counted(person: User, now: datetime, listed: Q) -> QuerySet[Any]:
+    """What waits for people, each with whether the inbox lists it at first, and whether it is this person's."""
+    whether = BooleanField()
+    found: QuerySet[Any] = _waiting(person, now).annotate(
+        listed=ExpressionWrapper(listed, output_field=whether),
+        mine=ExpressionWrapper(worked_on_by(person, now), output_field=whether),
+    )
+    return found
+
+
+_COUNTS: Final = ("listed", "mine")
+_WATCHING: Final = Shape(lambda person, now: _counted(person, now, Q(pk__isnull=False)), *_COUNTS)
+_OPERATING: Final = Shape(lambda person, now: _counted(person, now, actionable(person)), *_COUNTS)
 _AGENTS: Final = Shape(lambda person, _: agents_for(person, Right.OPERATE_RUNS))
 _RUNS: Final = Shape(lambda person, _: Run.objects.filter(permits(person, Right.OPERATE_RUNS)))
 
@@ -171,8 +181,8 @@ class Counted:
 
 def counted_for(person: User, now: datetime) -> Counted:
     """The counts of the nav: one query."""
-    shape = _WAITING_FOR if operates(person) else _WAITING
-    waiting, mine = counts_of((shape, _MINE), person, now)
+    shape = _OPERATING if operates(person) else _WATCHING
+    waiting, mine = shape.counts(person, now)
     return Counted(waiting=waiting, mine=mine)
 
 
@@ -238,13 +248,15 @@ def owed(run_ids: Sequence[str]) -> dict[str, list[Obligation]]:
 
 
 _HOLDERS = """
-SELECT r.name, h.id FROM unnest(%(rights)s::text[]) AS r(name)
-CROSS JOIN LATERAL handoff_right_holders(%(tenant)s, r.name, %(type)s, %(object)s) AS h(id)
+SELECT u.*, w.held FROM (
+  SELECT h.id, array_agg(r.name) AS held FROM unnest(%(rights)s::text[]) AS r(name)
+  CROSS JOIN LATERAL handoff_right_holders(%(tenant)s, r.name, %(type)s, %(object)s) AS h(id) GROUP BY h.id
+) AS w JOIN accounts_user u ON u.id = w.id ORDER BY u.display_name, u.username
 """
 
 
 def holders_of(rights: Sequence[Right], obj: Tenanted) -> dict[Right, list[User]]:
-    """Who may do each of these things with the object, now, by name: two queries for any number of rights."""
+    """Who may do each of these things with the object, now, by name: one query for any number of rights."""
     place = Place.of(obj)
     asked: dict[str, Any] = {
         "rights": [right.value for right in rights],
@@ -252,13 +264,8 @@ def holders_of(rights: Sequence[Right], obj: Tenanted) -> dict[Right, list[User]
         "type": place.object_type_id,
         "object": place.object_pk,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_HOLDERS, asked)
-        pairs: list[tuple[str, Any]] = cursor.fetchall()
-    people = User.objects.filter(pk__in={id_ for _, id_ in pairs}).order_by("display_name", "username")
-    held = {(name, id_) for name, id_ in pairs}
-    everyone = list(people)
-    return {right: [p for p in everyone if (right.value, p.pk) in held] for right in rights}
+    people = list(User.objects.raw(_HOLDERS, asked))
+    return {right: [p for p in people if right.value in p.held] for right in rights}  # type: ignore[attr-defined]
 
 
 _HOLDERS_ANY = """

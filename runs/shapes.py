@@ -24,16 +24,23 @@ SOME_TIME: Final = datetime(1987, 6, 5, 4, 3, 2, 101, tzinfo=UTC)
 class Shape:
     """A query that differs in nothing but who asks and when."""
 
-    def __init__(self, query: Callable[[User, datetime], QuerySet[Any]]) -> None:
-        """`query` may not look into the person: it gets one who has nothing but a key."""
-        self._query = query
+    def __init__(self, query: Callable[[User, datetime], QuerySet[Any]], *columns: str) -> None:
+        """`query` may not look into the person: it gets one who has nothing but a key. `columns` are annotations that
+        are true or not, for `counts`.
+        """
+        self._query, self._columns = query, columns
 
     def count(self, person: User, now: datetime) -> int:
         """How many rows there are for this person."""
         return int(self._asked("SELECT count(*) FROM ({}) AS counted", person, now))
 
+    def counts(self, person: User, now: datetime) -> list[int]:
+        """How many rows hold each of the columns, for this person."""
+        asked = ", ".join(f'count(*) FILTER (WHERE "{column}")' for column in self._columns)
+        return list(self._row(f"SELECT {asked} FROM ({{}}) AS counted", person, now))
+
     def counted(self, person: User, now: datetime) -> tuple[str, list[Any]]:
-        """The SQL of that number, and its parameters, for a query that asks for more than it."""
+        """The SQL of `count`, and its parameters, for a query that asks for more than it."""
         rows, parameters = self._written
         return f"(SELECT count(*) FROM ({rows}) AS counted)", [_filled(x, person, now) for x in parameters]
 
@@ -42,14 +49,18 @@ class Shape:
         return bool(self._asked("SELECT EXISTS ({})", person, SOME_TIME))
 
     def _asked(self, around: str, person: User, now: datetime) -> Any:
+        return self._row(around, person, now)[0]
+
+    def _row(self, around: str, person: User, now: datetime) -> tuple[Any, ...]:
         rows, parameters = self._written
         with connection.cursor() as cursor:
             cursor.execute(around.format(rows), [_filled(value, person, now) for value in parameters])
-            return cursor.fetchone()[0]
+            found: tuple[Any, ...] = cursor.fetchone()
+            return found
 
     @cached_property
     def _written(self) -> tuple[str, tuple[Any, ...]]:
-        rows = self._query(User(pk=SOMEBODY), SOME_TIME).order_by().values("pk")
+        rows = self._query(User(pk=SOMEBODY), SOME_TIME).order_by().values(*(self._columns or ("pk",)))
         sql, parameters = rows.query.sql_with_params()
         return sql, parameters
 

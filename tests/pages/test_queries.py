@@ -16,7 +16,7 @@ from tests.runs.scripted import Script, pay, plan
 __all__ = ["script"]
 
 #: What one more look at a page may cost at most; each is a trip to the database.
-RUN_PAGE, INBOX = 30, 30
+RUN_PAGE, INBOX = 12, 30
 
 
 def queries(client: Client, url: str) -> int:

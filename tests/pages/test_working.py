@@ -63,7 +63,8 @@ def test_a_run_is_claimed_released_and_taken_over(house: House, run: Run, sign_i
     page = press(viewer, run, "Claim")
     assert "You claimed this run." in page.part("result").text
     assert page.part("working").text.startswith("Working on it: you")
-    assert working(approver, run).startswith("Working on it: Viewer, 0 s Take over")
+    seen = working(approver, run)
+    assert seen.startswith("Working on it: Viewer, ") and " s Take over" in seen
 
     assert "You took this run over" in press(approver, run, "Take over").part("result").text
     assert working(viewer, run).startswith("Working on it: Approver")

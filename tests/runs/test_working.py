@@ -22,6 +22,7 @@ from runs.models import Note, Run, Working
 from runs.working import Workers, workers_of
 from tests.fixtures.clock import Clock
 from tests.people import House, assert_replays
+from tests.runs.test_claims import at_once
 
 MINUTE = timedelta(minutes=1)
 
@@ -111,6 +112,26 @@ def test_one_form_does_one_thing_however_often_it_is_sent(house: House, run: Run
     with pytest.raises(Refused):
         actions.claim_run(person=house.viewer, run_id=run.pk, submission=form)
     assert claimer(run) == ""
+
+
+def test_of_four_people_who_claim_a_run_at_once_one_works_on_it(house: House, run: Run) -> None:
+    people = [house.operator, house.approver, house.second, house.viewer]
+    waiting = iter(people)
+
+    got = at_once(lambda: claim(next(waiting), run), threads=len(people))
+
+    assert sorted(got) == [Worked.CLAIMED, *[Worked.HELD] * 3]
+    assert Working.objects.count() == 1
+
+
+def test_a_form_sent_four_times_at_once_keeps_one_note(house: House, run: Run) -> None:
+    form = uuid4()
+
+    got = at_once(
+        lambda: actions.note_run(person=house.viewer, run_id=run.pk, text="once", submission=form), threads=4
+    )
+
+    assert Note.objects.count() == 1 and {done.pk for done in got} == {form}
 
 
 def test_a_run_is_assigned_to_whom_can_do_something_there(house: House, run: Run) -> None:
