@@ -16,6 +16,7 @@ from tests.pages.test_run import stuck
 from tests.people import PASSWORD, House
 
 pytestmark = pytest.mark.browser
+POLLED = "#change-banner, #live-status, #inbox-count, #mine-count, [id^=count-]"
 CONTROLS = "input, textarea, select, button[type=submit], details[open]"
 
 
@@ -40,6 +41,11 @@ def test_without_javascript_the_whole_way_works(
     waiting, doubtful = house.waiting(), stuck(house, world)
     context = browser.new_context(base_url=web.url, java_script_enabled=False)
     page = sign_in(context.new_page(), "approver")
+    page.check(f"[data-run={waiting.pk}] [name=run]")
+    page.click("[data-testid=bulk] >> text=Claim")
+    expect(page.locator(f"[data-line={waiting.pk}]")).to_contain_text("You work on it now.")
+    page.click("text=Back to the inbox")
+    expect(page.locator(f"[data-run={waiting.pk}]")).to_contain_text("Working on it: you")
     page.fill("form.filter [name=q]", "2000")
     page.click("form.filter button[type=submit]")
     assert page.locator("[data-testid=row]").count() == 1
@@ -102,7 +108,7 @@ def test_a_double_click_decides_once_and_back_shows_no_form(
 WATCH = f"""() => {{
   window.bad = [];
   const look = () => {{
-    for (const target of document.querySelectorAll("#change-banner, #live-status, #inbox-count, [id^=count-]"))
+    for (const target of document.querySelectorAll("{POLLED}"))
       if (target.querySelector("{CONTROLS}")) window.bad.push(target.outerHTML);
   }};
   new MutationObserver(look).observe(document, {{subtree: true, childList: true}});
