@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -9,10 +11,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import Settings
 
 from accounts.rights import Right, withdraw_right
 from approvals.models import Attempt
-from runs import actions
+from runs import actions, agents
 from runs.clock import database_now
 from runs.ledger import load
 from runs.machine.state import EffectStatus, State
@@ -23,6 +26,7 @@ from tests.pages.conftest import SignIn
 from tests.pages.reading import Node, form_of, read
 from tests.pages.test_run import stuck
 from tests.people import House, assert_replays
+from tests.runs.test_ledger import sql, tampering
 
 NEVER = ("approve", "reject", "revoke", "cancel", "compensate", "restart")
 NO_ANSWER = "No answer: E-1 the bank is closed. That it was asked is kept in the log."
@@ -151,6 +155,32 @@ def test_systems_are_asked_and_nothing_is_sent_or_concluded(
     assert world.executed == sent
     (line,) = lines(choose(sign_in(house.viewer), "ask", [doubtful.pk]))
     assert line[1] == "failed" and "does not have the right “Operate runs”" in line[2]
+
+
+def test_a_line_says_why_a_system_was_not_asked(
+    house: House, world: World, sign_in: SignIn, settings: Settings
+) -> None:
+    run, damaged, client = stuck(house, world), house.waiting("3"), sign_in(house.operator)
+    asked, chosen = len(world.queries), [run.pk, damaged.pk]
+    sql("UPDATE runs_event SET body = NULL WHERE run_id = %s AND seq = 2", damaged.pk)
+    form = bar(client).sends()
+
+    def why() -> list[tuple[str, str]]:
+        sent = {**form, "submission": str(uuid4()), "run": chosen, "do": "ask"}
+        return [line[1:] for line in lines(client.post(reverse("inbox-together"), sent, follow=True))]
+
+    unreadable = ("failed", "Its log cannot be read by this version.")
+    settings.HANDOFF_DURATIONS = replace(settings.HANDOFF_DURATIONS, tool_timeout=timedelta())
+    assert why() == [("skipped", "The others took too long. Ask for this one again."), unreadable]
+    settings.HANDOFF_AGENTS = []
+    agents.registered.cache_clear()
+    missing = ("skipped", "The agent’s version is not installed here, so nothing can be asked.")
+    assert why() == [missing, unreadable]
+    agents.registered.cache_clear()
+    assert len(world.queries) == asked
+    with tampering():
+        sql("DELETE FROM runs_event WHERE run_id = %s", damaged.pk)
+        sql("UPDATE runs_run SET seq = 0 WHERE id = %s", damaged.pk)
 
 
 def test_no_more_than_a_page_and_no_less_than_one(house: House, sign_in: SignIn) -> None:
