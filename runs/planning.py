@@ -28,6 +28,7 @@ from runs.machine.events import (
     ConstraintWithdrawn,
     Inherited,
     Quorum,
+    Unpassed,
     text_of,
 )
 from runs.machine.waits import Child, Signal
@@ -388,6 +389,7 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
         policy_version=rules.version,
         excluded=_excluded(state, plan, asked.not_by),
         quorums=tuple(Quorum(needed=q.needed, groups=q.groups) for q in asked.quorums),
+        unpassed=tuple(Unpassed(name=c.name, kind=c.kind.value, sentence=c.sentence) for c in asked.failed),
         not_by=tuple(sorted(party.value for party in asked.not_by & _LOOKED_UP)),
     )
     return decide.personally(state, asks)

@@ -41,7 +41,7 @@ def _requested(draft: Draft, event: e.ApprovalRequested, recorded: e.Recorded) -
             id=event.request, version=event.version, digest=event.digest, conditions=e.text_of(event.conditions),
             conditions_digest=event.conditions_digest, needed=event.needed, right=event.right,
             policy_version=event.policy_version, expires_at=event.expires_at, status=s.RequestStatus.PENDING,
-            seq=recorded.seq, at=recorded.at, excluded=event.excluded, quorums=event.quorums,
+            seq=recorded.seq, at=recorded.at, excluded=event.excluded, quorums=event.quorums, unpassed=event.unpassed,
             not_by=event.not_by, announce_at=event.announce_at,
         ),
     )  # fmt: skip

@@ -358,6 +358,14 @@ class Quorum(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...]
 
 
+class Unpassed(msgspec.Struct, frozen=True, kw_only=True):
+    """A check of the policy that the plan does not pass: hard, or soft, which an approver overrides knowingly."""
+
+    name: str
+    kind: str
+    sentence: str
+
+
 class ApprovalRequested(Event, frozen=True, kw_only=True):
     """The plan version waits for people. `conditions` is the canonical text of all that an approval is bound
     to.
@@ -376,6 +384,9 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     quorums: tuple[Quorum, ...] = ()
     not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts, since no list can be kept
     announce_at: datetime | None = None  #: when its end is announced
+    unpassed: tuple[
+        Unpassed, ...
+    ] = ()  #: what counts where a decision is taken without the policy's code at hand
 
 
 class PlanApprovedByPolicy(Event, frozen=True, kw_only=True):

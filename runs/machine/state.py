@@ -28,6 +28,7 @@ from runs.machine.events import (
     Sender,
     Term,
     Terms,
+    Unpassed,
 )
 from runs.machine.late import PlanLate
 from runs.machine.waits import Child, Part, PlanWait, Signal, Wait, work_of
@@ -424,6 +425,7 @@ class Request(Part, frozen=True, kw_only=True):
     excluded: Mapping[str, str] = {}
     quorums: tuple[Quorum, ...] = ()
     not_by: tuple[str, ...] = ()
+    unpassed: tuple[Unpassed, ...] = ()
     decisions: tuple[Decision, ...] = ()
     causes: tuple[Cause, ...] = ()
     closed_seq: int | None = None

@@ -58,7 +58,7 @@ _ALL: tuple[e.Event, ...] = (
     e.ApprovalRequested(
         request="r", version=1, digest=_digest, conditions=e.raw("{}"), conditions_digest="d", needed=2,
         right="approve_plans", policy_version="1", expires_at=T0, excluded={"p": "principal"},
-        announce_at=T0,
+        announce_at=T0, unpassed=(e.Unpassed(name="limit", kind="hard", sentence="At most 10."),),
     ),
     e.PlanApprovedByPolicy(version=1, digest=_digest, policy_version="1"),
     e.ApprovalGiven(request="r", version=1, digest=_digest, person="p", submission="s", reason="yes"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -17,7 +18,7 @@ from django.db.utils import IntegrityError
 from accounts.models import Membership, Tenant, TenantGroup, User
 from accounts.rights import Right, grant_right, withdraw_right
 from approvals import held
-from approvals.documents import DocumentRefused
+from approvals.documents import DocumentRefused, policy_of
 from approvals.models import PolicyRelease, PolicyVersion, Request, RequestState, Verdict
 from approvals.outcomes import CheckFailedError, SeparationOfDutiesError, StaleError
 from runs import actions, affected, agents, recovery, tryout
@@ -323,6 +324,26 @@ def test_a_hard_check_keeps_everybody_from_approving(house: House, script: Scrip
     with pytest.raises(CheckFailedError, match="limit"):
         decide(house, run, overrides=("limit",))
     assert asked(run).state == RequestState.PENDING and "ApprovalGiven" not in kinds(run)
+
+
+@pytest.mark.parametrize("check", [HARD, SOFT], ids=["hard", "soft"])
+def test_a_check_of_the_agents_own_counts_where_its_code_is_not_at_hand(
+    house: House, script: Script, world: World, check: dict[str, Any]
+) -> None:
+    """As in a console that runs without the agents, whose workers have them."""
+    text = json.dumps({"rules": [ALWAYS], "checks": [check]})
+    code = cast(dict[tuple[str, str], agents.Agent], agents.registered())
+    code["payer", "1"] = replace(code["payer", "1"], policy=policy_of(text, version="own/1"))
+    run = house.waiting()
+    agent = code.pop(("payer", "1"))
+    with pytest.raises(CheckFailedError, match=check["name"]):
+        decide(house, run)
+    if check is SOFT:
+        decide(house, run, overrides=("habit",))
+        assert load(run.pk).requests[-1].decisions[0].overrides == ("habit",)
+    code["payer", "1"] = agent
+    assert advance(run).state is (State.SUCCEEDED if check is SOFT else State.WAITING_APPROVAL)
+    assert bool(world.calls) is (check is SOFT)
 
 
 def test_a_soft_check_takes_its_name_and_words_and_is_kept(

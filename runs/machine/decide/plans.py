@@ -25,6 +25,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     policy_version: str
     excluded: dict[str, str] = {}  #: person id -> the rule that keeps this person from deciding
     quorums: tuple[e.Quorum, ...] = ()
+    unpassed: tuple[e.Unpassed, ...] = ()  #: checks that the plan does not pass
     not_by: tuple[str, ...] = ()  #: parties that are looked up whenever it counts
 
 
@@ -125,7 +126,7 @@ def requested(
         request=request, version=plan.version, digest=plan_digest, conditions=e.raw(text),
         conditions_digest=digest("conditions", text), needed=requirement.needed, right=requirement.right,
         policy_version=requirement.policy_version, expires_at=expires_at, excluded=requirement.excluded,
-        quorums=requirement.quorums, not_by=requirement.not_by,
+        quorums=requirement.quorums, not_by=requirement.not_by, unpassed=requirement.unpassed,
         announce_at=announced_from(now, expires_at),
     )  # fmt: skip
 
