@@ -90,7 +90,7 @@ def _verified(entries: list[Row]) -> str:
     runs = list(Run.objects.filter(pk__in=named).order_by("pk").values_list("pk", flat=True))
     broken = [f"{run}: {problem}" for run in runs if (problem := chain_problem(run))]
     if broken:
-        return _("A chain of hashes is broken. %(which)s") % {"which": "; ".join(broken)}
+        return _("A chain of hashes is broken. %(which)s") % {"which": words.clauses(broken)}
     text = ngettext(
         "Chain verified: the log of the %(number)d run on this page is as it was written.",
         "Chains verified: the logs of the %(number)d runs on this page are as they were written.",

@@ -217,14 +217,14 @@ def _why(run: Run, known: Known) -> str:
         facts = {"effect": f"E-{effect}", "reference": reference or "–"}
         return _("Over, and evidence contradicts the record of %(effect)s: %(reference)s.") % facts
     if run.state in CLOSED and run.pk in known.owed:
-        promised = words.inside("; ".join(_promise(x, known) for x in known.owed[run.pk]))
+        promised = words.inside(words.clauses(_promise(x, known) for x in known.owed[run.pk]))
         return _("Obligation open: the run is over and still owes: %(promised)s.") % {"promised": promised}
     if run.state in CLOSED:
         return _("Over.")
     if _overdue(run, known):
         late = [x for x in known.owed[run.pk] if x.due_at and x.due_at <= known.now]
         facts = {
-            "promised": words.inside("; ".join(_promise(x, known) for x in late)),
+            "promised": words.inside(words.clauses(_promise(x, known) for x in late)),
             "moves": _moves(run, known),
         }
         return _("%(promised)s. %(moves)s") % facts

@@ -198,7 +198,7 @@ def asks(asked: Requirement) -> str:
     said += [_("check fails: %(name)s") % {"name": check.name} for check in asked.failed]
     if asked.failure:
         said.append(_("a rule fails"))
-    return "; ".join(said)
+    return words.clauses(said)
 
 
 def _quorum(quorum: Any) -> dict[str, object]:

@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from accounts.guards import On, guarded
@@ -119,7 +119,7 @@ def _ask(sent: Sent, run: Run) -> Line:
 
 DOING: Final[dict[str, Doing]] = {
     CLAIM: Doing(title=gettext_lazy("Claim runs"), label=gettext_lazy("Claim"), act=_claim),
-    RELEASE: Doing(title=gettext_lazy("Release runs"), label=gettext_lazy("Release"), act=_release),
+    RELEASE: Doing(title=gettext_lazy("Release runs"), label=pgettext_lazy("claim", "Release"), act=_release),
     ASSIGN: Doing(title=gettext_lazy("Assign runs"), label=gettext_lazy("Assign…"), act=_assign, asks=True),
     NOTE: Doing(
         title=gettext_lazy("Add a note to runs"), label=gettext_lazy("Add note…"), act=_note, asks=True

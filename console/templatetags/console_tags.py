@@ -7,7 +7,7 @@
 `{% countdown moment %}`   remaining time in text, kept current by the script
 `{% untrusted text %}`   text from an agent, tool, file or person: escaped, hidden characters shown, isolated
 `{% word_diff parts %}`   what changed in a text, each part with a sign and a word
-`{{ text|reveal }}`, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
+`{{ text|reveal }}`, `{{ text|shown }}` in an attribute, `{{ text|hidden_count }}`, `{{ amount|money:"EUR" }}`
 `{% longest_text as limit %}`   how many characters a reason or a note may have
 `{% field_error errors "reason" %}`   the messages of one field, with the id that `aria-describedby` names
 `{% icon "arrow" %}`, `{% env_label %}`, `{% look as look %}`, `{% other_languages as others %}`, `{% units %}`,
@@ -36,6 +36,7 @@ from accounts.models import Density, Theme, User
 from accounts.zones import name_at
 from console.people.preferences import THEME_COOKIE, offered_languages
 from runs.limits import LONGEST_TEXT
+from runs.pages.hidden import shown
 from runs.pages.word_diff import Change, Part
 
 from . import durations, icons, labels
@@ -44,6 +45,7 @@ from . import reveal as revealing
 register = template.Library()
 
 register.filter("reveal", revealing.reveal, is_safe=True)
+register.filter("shown", shown)  # in an attribute, which takes no markup
 register.filter("hidden_count", revealing.hidden_count)
 register.simple_tag(icons.icon, name="icon")
 

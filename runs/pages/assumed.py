@@ -84,7 +84,7 @@ def _broken(
 ) -> str:
     """Which part of its basis is otherwise, and by how much."""
     by = [_otherwise(x, found.seq or 0, read) for x in found.basis if x.name in found.by or x.id in found.by]
-    facts = {"seq": found.seq, "by": "; ".join(filter(None, by)) or found.by, "version": plan.version}
+    facts = {"seq": found.seq, "by": words.clauses(filter(None, by)) or found.by, "version": plan.version}
     if plan.voided_seq is not None:
         return _("Broken since event %(seq)d by %(by)s. Plan v%(version)d ended with that.") % facts
     return _("Broken since event %(seq)d by %(by)s.") % facts

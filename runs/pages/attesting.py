@@ -175,7 +175,7 @@ def _follows(effect: s.Effect, happened: bool) -> str:
         ]
     else:
         named = [a.name for a in said]
-    facts["names"] = "; ".join(named)
+    facts["names"] = words.clauses(named)
     return _("Stated already by %(names)s. With a second statement that says the same: %(settles)s") % facts
 
 

@@ -82,7 +82,7 @@ def _sources(state: s.RunState, agent: Agent | None) -> Iterator[Row]:
     yield _row(
         _("Each constraint stands at its source"),
         not changed,
-        detail="; ".join(words.bound_change(c) for c in changed),
+        detail=words.clauses(words.bound_change(c) for c in changed),
         hard=_("a constraint was withdrawn or amended at its source since."),
     )
 

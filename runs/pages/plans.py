@@ -120,7 +120,7 @@ def difference_sentence(rows: list[Row]) -> str:
         if row["change"] in ("added", "removed"):
             name = _("added: %(title)s") if row["change"] == "added" else _("removed: %(title)s")
             parts.append(name % {"title": row["title"]})
-    return "; ".join(parts)
+    return words.clauses(parts)
 
 
 def shown(state: s.RunState, *, may_review: bool) -> Row:

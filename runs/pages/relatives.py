@@ -136,7 +136,7 @@ def _ended(child: Child, times: Times) -> str:
         else _("ended before its goal, %(at)s")
     )
     spent = _("spent %(spent)s") if child.budget is not None else ""
-    return "; ".join(filter(None, (said % facts, spent % facts)))
+    return words.clauses(filter(None, (said % facts, spent % facts)))
 
 
 def _parent(state: s.RunState, known: Known) -> Row | None:

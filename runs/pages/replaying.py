@@ -137,16 +137,16 @@ def _named(state: s.RunState) -> list[tuple[str, str]]:
         (_("Goal"), _("v%(version)d") % {"version": state.goal.version}),
         (_("Plan"), _plan(state)),
         (_("Constraints"), str(len(state.constraints))),
-        (_("Open obligations"), ", ".join(f"B-{o.number}" for o in state.open_obligations)),
+        (_("Open obligations"), words.joined(f"B-{o.number}" for o in state.open_obligations)),
         (_("Observations"), str(len(state.observations))),
-        (_("Reasons"), "; ".join(words.reason(r) for r in state.reasons)),
+        (_("Reasons"), words.clauses(words.reason(r) for r in state.reasons)),
         (_("End asked for"), _ended(state)),
         (
             _("Waits for"),
             relatives.what_for(state.wait) if state.wait and state.state is s.State.WAITING else "",
         ),
         (_("Answers"), _answers(state)),
-        (_("Runs it started"), ", ".join(f"{x.run} {x.ended}".strip() for x in state.children.values())),
+        (_("Runs it started"), words.joined(f"{x.run} {x.ended}".strip() for x in state.children.values())),
         (_("Started by"), state.identity.parent),
         (_("Successor"), state.successor),
     ]
@@ -160,7 +160,7 @@ def _ended(state: s.RunState) -> str:
 
 def _answers(state: s.RunState) -> str:
     """Each answer by name, with the step that took it."""
-    return ", ".join(f"{x.name} → {x.taken_by or '–'}" for x in state.signals)
+    return words.joined(f"{x.name} → {x.taken_by or '–'}" for x in state.signals)
 
 
 def _plan(state: s.RunState) -> str:

@@ -113,7 +113,7 @@ def _ended_note(state: s.RunState) -> str:
 def _why_stopped(state: s.RunState) -> str:
     if not state.reasons:
         return ""
-    return _("because %(reasons)s") % {"reasons": "; ".join(words.reason(r) for r in state.reasons)}
+    return _("because %(reasons)s") % {"reasons": words.clauses(words.reason(r) for r in state.reasons)}
 
 
 def context(

@@ -90,7 +90,10 @@ def _failed(event: e.AttemptFailed) -> str:
 
 @_says(e.ProposalRefused)
 def _proposal_refused(event: e.ProposalRefused) -> str:
-    facts = {"problems": "; ".join(event.problems), "broken": words.joined([_named(x) for x in event.broken])}
+    facts = {
+        "problems": words.clauses(event.problems),
+        "broken": words.joined([_named(x) for x in event.broken]),
+    }
     if event.broken:
         return _("refused what the agent proposed, since it breaks %(broken)s: %(problems)s") % facts
     return _("refused what the agent proposed: %(problems)s") % facts
@@ -203,7 +206,7 @@ def _passed(event: e.RevalidationPassed) -> str:
 @_says(e.RevalidationRefused)
 def _refused(event: e.RevalidationRefused) -> str:
     failed = [words.failed_check(x) for x in event.checks if not x.passed and x.subject != "quorum"]
-    facts = {"number": len(event.checks), "failed": "; ".join(failed)}
+    facts = {"number": len(event.checks), "failed": words.clauses(failed)}
     said = _("made %(number)d checks. Not so any more: %(failed)s. Nothing was sent.") % facts
     return " ".join([said, *_noted(event.checks)])
 
@@ -211,7 +214,7 @@ def _refused(event: e.RevalidationRefused) -> str:
 def _noted(checks: Iterable[e.Check]) -> list[str]:
     """What passed and is to be known all the same: constraints that are stated by now and were not accepted."""
     noted = [words.check(x) for x in checks if x.became == STATED]
-    return [_("To be known: %(noted)s.") % {"noted": "; ".join(noted)}] if noted else []
+    return [_("To be known: %(noted)s.") % {"noted": words.clauses(noted)}] if noted else []
 
 
 @_says(e.HistoryChanged)

@@ -38,7 +38,7 @@ def _made(event: e.ChecksMade) -> str:
     text = ngettext("had %(number)d check made.", "had %(number)d checks made.", number) % {"number": number}
     if not failed:
         return _("%(made)s All pass. Nothing was moved.") % {"made": text}
-    facts = {"made": text, "failed": "; ".join(failed)}
+    facts = {"made": text, "failed": words.clauses(failed)}
     return _("%(made)s Not so any more: %(failed)s. Nothing was moved.") % facts
 
 

@@ -22,6 +22,7 @@ from runs.pages.differing import differing
 
 Words = str | Promise
 NBSP: Final = "\u00a0"
+FIRST_EAST_ASIAN: Final = "\u2e80"  #: the letters from here on have a full stop of their own
 QUOTED: Final = 200  #: characters of a text of others that a sentence of ours quotes
 
 #: Why a run needs a person. `subject` and `evidence` are what the event says.
@@ -345,12 +346,14 @@ def short(text: str) -> str:
 def inside(text: object) -> str:
     """A text of others, such as a tool's detail, inside a sentence of ours: without its own full stop."""
     said = str(text).rstrip()
-    return said if said.endswith("..") else said.removesuffix(".")
+    return said if said.endswith(("..", "。。")) else said.removesuffix(".").removesuffix("。")
 
 
 def ended(text: str) -> str:
-    """The text with an end: a full stop where it has none."""
-    return text if not text or text[-1] in ".!?。！？…" else f"{text}."
+    """The text with an end: where it has none, the full stop of the script that it ends in."""
+    if not text or text[-1] in ".!?。！？…":
+        return text
+    return f"{text}{'。' if text[-1] >= FIRST_EAST_ASIAN else '.'}"
 
 
 def sentence_case(text: str) -> str:
@@ -463,9 +466,14 @@ def not_kept(found: Broken) -> str:
     return _("Step %(step)s does not keep it.") % facts
 
 
-def joined(items: list[str]) -> str:
+def joined(items: Iterable[str]) -> str:
     """A list inside a sentence."""
     return _(", ").join(items)
+
+
+def clauses(parts: Iterable[str]) -> str:
+    """Sayings one after the other inside a sentence."""
+    return _("; ").join(parts)
 
 
 #: What an approval is bound to, by the name of the value.

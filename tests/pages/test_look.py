@@ -18,6 +18,7 @@ from django.http import HttpResponse
 from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.urls import path
+from django.utils import translation
 from django.utils.csp import build_policy
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django import Settings
@@ -99,6 +100,7 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.notices: tuple[int, str] = (204, "")
         self.posts: list[str] = []
+        self.language = "en"
 
     def answer(self, address: str) -> tuple[int, str, bytes]:
         """Status, content type and body."""
@@ -112,7 +114,8 @@ class Server(ThreadingHTTPServer):
             return status, "text/html", body.encode()
         if address == "/":
             return 200, "text/html", b""
-        return 200, "text/html", rendered(address.strip("/")).encode()
+        with translation.override(self.language):
+            return 200, "text/html", rendered(address.strip("/")).encode()
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -161,7 +164,7 @@ def served() -> Iterator[Server]:
 @pytest.fixture
 def server(served: Server) -> Server:
     """With nothing to tell, and nothing posted."""
-    served.notices, served.posts = (204, ""), []
+    served.notices, served.posts, served.language = (204, ""), [], "en"
     return served
 
 
@@ -238,6 +241,18 @@ def test_no_page_has_a_barrier_in_either_theme_or_on_a_narrow_screen(looked_at: 
     assert barriers(page, runOnly=["target-size", "scrollable-region-focusable"]) == []
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_the_screen_in_chinese(looked_at: Page, server: Server, name: str) -> None:
+    server.language = "zh-hans"
+    looked_at.goto(f"/{name}/")
+
+    assert looked_at.evaluate("document.documentElement.lang") == "zh-hans"
+    assert looked_at.evaluate("document.scrollingElement.scrollWidth") == 1280
+    looked_at.set_viewport_size({"width": 320, "height": 640})
+    assert looked_at.evaluate("document.scrollingElement.scrollWidth") == 320
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_each_page_has_one_heading_one_main_working_anchors_and_nothing_inline(name: str) -> None:
     page = Elements(rendered(name))
@@ -247,6 +262,7 @@ def test_each_page_has_one_heading_one_main_working_anchors_and_nothing_inline(n
         ["h1", "main"],
     )
     assert page.inline == []
+    assert [a for _tag, a in page.found if any("<" in name or '"' in name for name in a)] == []
     assert len(page.ids) == len(set(page.ids))
     assert page.anchors <= set(page.ids)
 

@@ -66,10 +66,15 @@ def test_whoever_is_not_signed_in_is_shown_no_way_but_to_sign_in(client: Client)
     assert "Sign in</a>" in page and "Go to the inbox" not in page
 
 
-def test_a_page_is_in_one_language(db: None, client: Client) -> None:
-    """Without a catalogue, Django's own sentences would be in Chinese and ours in English."""
-    response = client.get("/login/", headers={"Accept-Language": "zh-hans"})
-    assert response.headers["Content-Language"] == "en"
+@pytest.mark.parametrize(
+    ("asked", "given", "says"),
+    [("zh-hans", "zh-hans", "登录"), ("zh-CN", "zh-hans", "登录"), ("fr", "en", "Sign in")],
+)
+def test_a_page_is_in_one_language(db: None, client: Client, asked: str, given: str, says: str) -> None:
+    """Else Django's own sentences would be in a language that ours are not in."""
+    response = client.get("/login/", headers={"Accept-Language": asked})
+    assert response.headers["Content-Language"] == given
+    assert f'<html lang="{given}"' in response.content.decode() and says in response.content.decode()
 
 
 def test_a_failure_needs_no_database(client: Client) -> None:
