@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import structlog
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import (
     BooleanField,
     Case,
@@ -41,6 +42,8 @@ from runs.machine.expiry import SOON
 from runs.models import CLOSED, HELD, Effect, Event, Obligation, PlanVersion, Run, Sweep, Worker
 from runs.shapes import Shape
 from runs.working import worked_on_by
+
+log = structlog.get_logger(__name__)
 
 TIERS: Final = ("critical", "high", "medium", "low")
 #: States in which nobody but a person keeps what was promised: a restarted run's successor took that over.
@@ -175,14 +178,18 @@ _RUNS: Final = Shape(lambda person, _: Run.objects.filter(permits(person, Right.
 class Counted:
     """What the nav counts for a person, of the runs that wait for people."""
 
-    waiting: int  #: those that the inbox lists at first: for operators the ones that they can act on
-    mine: int  #: those that the person claims, or that are assigned to them
+    waiting: int | None  #: those that the inbox lists at first: for operators the ones that they can act on
+    mine: int | None  #: those that the person claims, or that are assigned to them
 
 
 def counted_for(person: User, now: datetime) -> Counted:
-    """The counts of the nav: one query."""
-    shape = _OPERATING if operates(person) else _WATCHING
-    waiting, mine = shape.counts(person, now)
+    """The counts of the nav: one query. None where they could not be counted: no page is lost with them."""
+    try:
+        shape = _OPERATING if operates(person) else _WATCHING
+        waiting, mine = shape.counts(person, now)
+    except DatabaseError:
+        log.exception("nav_counts_failed")
+        return Counted(waiting=None, mine=None)
     return Counted(waiting=waiting, mine=mine)
 
 
