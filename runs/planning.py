@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -389,7 +389,7 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
         policy_version=rules.version,
         excluded=_excluded(state, plan, asked.not_by),
         quorums=tuple(Quorum(needed=q.needed, groups=q.groups) for q in asked.quorums),
-        unpassed=tuple(Unpassed(name=c.name, kind=c.kind.value, sentence=c.sentence) for c in asked.failed),
+        unpassed=_unpassed(asked),
         not_by=tuple(sorted(party.value for party in asked.not_by & _LOOKED_UP)),
     )
     return decide.personally(state, asks)
@@ -414,6 +414,22 @@ def asked_by(rules: policy.Policy, state: s.RunState, plan: s.PlanDocument) -> p
     """What a policy asks for this plan."""
     about = judging.about(state, policy.names_of(rules))
     return policy.requirement(policy=rules, steps=judging.judged_steps(plan, about))
+
+
+def unpassed(
+    state: s.RunState, plan: s.PlanVersion, agent: agents.Agent | None
+) -> Sequence[policy.FailedCheck | Unpassed]:
+    """The checks that the plan does not pass: as the policy says now, or where its code is not here as it said when
+    people were asked.
+    """
+    if rules := policy_if_known(state, agent):
+        return asked_by(rules, state, plan.plan).failed
+    request = state.request
+    return request.unpassed if request and request.version == plan.version else ()
+
+
+def _unpassed(asked: policy.Requirement) -> tuple[Unpassed, ...]:
+    return tuple(Unpassed(name=c.name, kind=c.kind.value, sentence=c.sentence) for c in asked.failed)
 
 
 def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:

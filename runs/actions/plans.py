@@ -24,7 +24,7 @@ from approvals.outcomes import (
     Outcome,
     StaleError,
 )
-from approvals.policy import CheckKind, FailedCheck
+from approvals.policy import CheckKind
 from runs import access, agents, binding, grants, planning
 from runs.actions.frame import Done, by_person, locked, person_actor
 from runs.actions.opening import refuse_unopened
@@ -148,15 +148,10 @@ _VERDICTS: dict[Verdict, type[e.ApprovalGiven | e.PlanRejected | e.ChangesAsked]
 def _overridden(
     state: s.RunState, run: Run, verdict: Verdict, overrides: Collection[str], reason: str
 ) -> tuple[str, ...]:
-    """The failing checks that an approval overrides: as the policy says now, or where its code is not here as it said
-    when people were asked. Raises CheckFailedError for one that it does not.
-    """
+    """The failing checks that an approval overrides. Raises CheckFailedError for one that it does not."""
     if verdict is not Verdict.APPROVE or state.plan is None:
         return ()
-    rules = planning.policy_if_known(state, code_of(run))
-    failed: Sequence[FailedCheck | e.Unpassed] = state.request.unpassed if state.request else ()
-    if rules:
-        failed = planning.asked_by(rules, state, state.plan.plan).failed
+    failed = planning.unpassed(state, state.plan, code_of(run))
     for check in failed:
         hard = check.kind == CheckKind.HARD
         if hard or check.name not in overrides or not reason.strip():

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from approvals.policy import CheckKind, FailedCheck, Quorum
+from approvals.policy import CheckKind, Quorum
 from approvals.quorums import Met, met
 from runs import binding, planning, predicates
 from runs.agents import Agent
@@ -128,32 +128,17 @@ def _policy(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> Iter
     yield _row(name, now == was, detail, _("the policy changed since; another plan is needed."))
 
 
-def failed_checks(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> tuple[FailedCheck, ...]:
-    """The policy's own checks that the plan does not pass."""
-    rules = planning.policy_if_known(state, agent)
-    return planning.asked_by(rules, state, plan.plan).failed if rules else ()
-
-
 def _asked(state: s.RunState, plan: s.PlanVersion, agent: Agent | None, reader: Reader) -> Iterator[Row]:
     """Why the policy asks people, where it could not be told; and its own checks that fail."""
     rules = planning.policy_if_known(state, agent)
-    if rules is None:
-        return
-    asked = planning.asked_by(rules, state, plan.plan)
-    if asked.failure:
-        detail = _("People are asked because a rule could not be evaluated. %(why)s") % {
-            "why": reader.told(asked.failure)
-        }
-        yield {
-            "name": _("The policy could be evaluated"),
-            "state": "fail",
-            "detail": detail,
-            "hard": "",
-            "again": False,
-        }
-    for check in asked.failed:
-        why = reader.told(" ".join(filter(None, (check.sentence, check.failure))))
-        hard = check.sentence if check.kind is CheckKind.HARD else ""
+    failure = planning.asked_by(rules, state, plan.plan).failure if rules else ""
+    if failure:
+        facts = {"why": reader.told(failure)}
+        detail = _("People are asked because a rule could not be evaluated. %(why)s") % facts
+        yield {**_row(_("The policy could be evaluated"), False, detail), "again": False}
+    for check in planning.unpassed(state, plan, agent):
+        why = reader.told(" ".join(filter(None, (check.sentence, getattr(check, "failure", "")))))
+        hard = check.sentence if check.kind == CheckKind.HARD else ""
         yield {**_row(check.name, False, why, hard), "again": False}
 
 

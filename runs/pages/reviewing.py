@@ -20,7 +20,7 @@ from runs.machine.canonical import round_suffix
 from runs.machine.hidden import hides
 from runs.models import Run
 from runs.pages import late, next_action, plans, requests, undo, waiting_steps, words
-from runs.pages.checks import blocked, checks, failed_checks, met_by
+from runs.pages.checks import blocked, checks, met_by
 from runs.pages.run_page import Reader, heading
 from runs.pages.who import rule_against, why_not, why_not_decide
 
@@ -246,7 +246,7 @@ def asked_by(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> str
 
 def _overrides(state: s.RunState, plan: s.PlanVersion, agent: Agent | None) -> list[Context]:
     """The soft checks that fail, each with what an approver ticks to approve all the same."""
-    failed = (check for check in failed_checks(state, plan, agent) if check.kind is CheckKind.SOFT)
+    failed = (check for check in planning.unpassed(state, plan, agent) if check.kind == CheckKind.SOFT)
     return [
         {
             "name": check.name,

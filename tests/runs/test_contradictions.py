@@ -225,7 +225,7 @@ def test_a_closed_run_stays_closed_and_in_the_inbox_until_it_is_settled(
     if ending is State.CANCELLED:
         house.cancel(run)
     assert advance(run).state is ending
-    before = counted_for(house.operator, database_now()).waiting
+    before = counted_for(house.operator, database_now()).waiting or 0
 
     _late(held, executed=True, reference="ref-two")
 

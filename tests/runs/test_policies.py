@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, connections, transaction
 from django.db.utils import IntegrityError
+from django.test import Client
 
 from accounts.models import Membership, Tenant, TenantGroup, User
 from accounts.rights import Right, grant_right, withdraw_right
@@ -326,6 +327,12 @@ def test_a_hard_check_keeps_everybody_from_approving(house: House, script: Scrip
     assert asked(run).state == RequestState.PENDING and "ApprovalGiven" not in kinds(run)
 
 
+def review(house: House, run: Run) -> str:
+    client = Client()
+    client.force_login(house.approver, backend="django.contrib.auth.backends.ModelBackend")
+    return client.get(f"/runs/{run.pk}/plan/1/review/").content.decode()
+
+
 @pytest.mark.parametrize("check", [HARD, SOFT], ids=["hard", "soft"])
 def test_a_check_of_the_agents_own_counts_where_its_code_is_not_at_hand(
     house: House, script: Script, world: World, check: dict[str, Any]
@@ -336,6 +343,8 @@ def test_a_check_of_the_agents_own_counts_where_its_code_is_not_at_hand(
     code["payer", "1"] = replace(code["payer", "1"], policy=policy_of(text, version="own/1"))
     run = house.waiting()
     agent = code.pop(("payer", "1"))
+    page = review(house, run)
+    assert check["sentence"] in page and ('name="override"' in page) is (check is SOFT)
     with pytest.raises(CheckFailedError, match=check["name"]):
         decide(house, run)
     if check is SOFT:
