@@ -273,8 +273,9 @@ def test_of_two_needed_one_who_lost_the_right_voids_it(house: House, script: Scr
     script.needed = 2
     run = house.waiting()
     house.decide(run, house.approver)
-    withdraw(house, house.approver)
     house.decide(run, house.second)
+    assert load(run.pk).requests[0].status is RequestStatus.VALID
+    withdraw(house, house.approver)
 
     state = advance(run)
 
