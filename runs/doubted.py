@@ -73,10 +73,7 @@ def _in_doubt(row: Any) -> InDoubt:
             seq=row.intent_seq, type_=e.EffectIntended.__name__, version=row.intent_version, body=row.intent
         )
         assert isinstance(told, e.EffectIntended)
-        terms = told.terms
-        settled = (
-            row.sent_at + terms.dispatch_window + terms.timeout + terms.settle if terms.queryable else None
-        )
+        settled = row.sent_at + told.terms.settles_after if told.terms.queryable else None
     return InDoubt(
         run=row.run_id, number=row.number, reversible=row.reversible, sent_at=row.sent_at, settled_at=settled
     )

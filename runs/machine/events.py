@@ -95,6 +95,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     repeatable: bool = False  #: other lineages may do the same operation: its id is no conflict there
 
     @property
+    def settles_after(self) -> timedelta:
+        """For how long after a send a "not found" is no evidence."""
+        return self.dispatch_window + self.timeout + self.settle
+
+    @property
     def blind(self) -> bool:
         """Neither to be asked about nor safe to send again: only the mark before the call tells anything."""
         return not self.queryable and self.retention is None and not self.guarded

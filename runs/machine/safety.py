@@ -117,8 +117,7 @@ def _believable(effect: s.Effect, answer: Answered) -> bool:
     must have been heard before, after `settled_at`, and timeout + settle ago by one clock.
     """
     terms, sender = effect.terms, effect.last_send.sender
-    whole = terms.dispatch_window + terms.timeout + terms.settle
-    if sender.boot == answer.boot and answer.uptime - sender.uptime >= whole:
+    if sender.boot == answer.boot and answer.uptime - sender.uptime >= terms.settles_after:
         return True
     return any(
         ask.failure is None

@@ -570,8 +570,7 @@ class Effect(Part, frozen=True, kw_only=True):
     @property
     def settled_at(self) -> datetime:
         """Before this moment a "not found" is no evidence."""
-        terms = self.terms
-        return self.last_send.at + terms.dispatch_window + terms.timeout + terms.settle
+        return self.last_send.at + self.terms.settles_after
 
 
 class Artifact(Part, frozen=True, kw_only=True):
