@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -20,6 +20,7 @@ from console.audit_log import ACTIONS, PAGE, PEOPLE, RIGHTS, Filters, page_of, s
 from runs.ledger import chain_problem
 from runs.models import Run
 from runs.pages import words
+from runs.pages.paging import paging
 from runs.views.frame import Context, console_page, person_of, shell, show
 
 
@@ -39,7 +40,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         "filters": {**filters.values(), "first": filters.first, "last": filters.last},
         "people": _people(person),
         "actions": _actions(),
-        "paging": _paging(filters, page, pages),
+        "paging": paging(page, pages, lambda n: filters.url(page=n)),
         "scope_text": scope(person),
         "exports": {
             kind: reverse("audit-export", args=[kind]) + filters.url() for kind in audit_export.KINDS
@@ -97,12 +98,3 @@ def _verified(entries: list[Row]) -> str:
         len(runs),
     )
     return text % {"number": len(runs)}
-
-
-def _paging(filters: Filters, page: int, pages: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"page": page, "pages": pages}
-    if page > 1:
-        found["previous_url"] = filters.url(page=page - 1)
-    if page < pages:
-        found["next_url"] = filters.url(page=page + 1)
-    return found

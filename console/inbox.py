@@ -28,6 +28,7 @@ from runs.clock import database_now
 from runs.machine.state import State
 from runs.models import CLOSED, Agent
 from runs.pages import words
+from runs.pages.paging import paging
 from runs.queries import TIERS, VIEWS, actionable, annotated, by_urgency, closed_today, counts, operates
 from runs.views.frame import Context, console_page, number, person_of, shell, show, value_in
 from runs.working import worked_on_by, worked_on_by_nobody
@@ -226,7 +227,7 @@ def _rows(runs: QuerySet[Any], person: User, asked: Asked, now: datetime) -> Con
         "groups": groups(shown, person, now, ranked=ranked),
         "total": total,
         "sort_text": _sorted_by(ranked),
-        "paging": _paging(asked, page, pages),
+        "paging": paging(page, pages, lambda n: asked.url(page=n)),
         **({} if total else _empty(person, asked, now)),
     }
 
@@ -237,15 +238,6 @@ def _sorted_by(ranked: bool) -> str:
             "Sorted by risk, then effects that only a person can settle, then what is overdue, then oldest."
         )
     return _("By age, the newest first.")
-
-
-def _paging(asked: Asked, page: int, pages: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"page": page, "pages": pages}
-    if page > 1:
-        found["previous_url"] = asked.url(page=page - 1)
-    if page < pages:
-        found["next_url"] = asked.url(page=page + 1)
-    return found
 
 
 def _empty(person: User, asked: Asked, now: datetime) -> Context:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.urls import reverse
 
 from runs.models import Note, Run
+from runs.pages.paging import paging
 
 Context = dict[str, Any]
 SHOWN: Final = 5  #: on the run page
@@ -30,12 +31,8 @@ def page(run: Run, told: Callable[[str], str], number: int) -> Context:
     pages = max(1, -(-total // PAGE))
     number = min(number, pages)
     shown = _notes(run)[(number - 1) * PAGE : number * PAGE]
-    paging: Context = {"page": number, "pages": pages}
-    if number > 1:
-        paging["previous_url"] = f"?page={number - 1}"
-    if number < pages:
-        paging["next_url"] = f"?page={number + 1}"
-    return {"notes": [row(note, told) for note in shown], "total": total, "paging": paging}
+    places = paging(number, pages, lambda n: f"?page={n}")
+    return {"notes": [row(note, told) for note in shown], "total": total, "paging": places}
 
 
 def _notes(run: Run) -> Any:
@@ -43,5 +40,5 @@ def _notes(run: Run) -> Any:
 
 
 def row(note: Note, told: Callable[[str], str]) -> Context:
-    """One note, as parts/claim.html shows it."""
+    """One note, as parts/notes.html shows it."""
     return {"id": note.pk, "by": note.person.shown_name, "at": note.at, "text": told(note.text)}

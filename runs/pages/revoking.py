@@ -20,6 +20,7 @@ from runs.machine import state as s
 from runs.machine.transitions import Refused
 from runs.models import Run, Statement
 from runs.pages import next_action, revising, undo, who, words
+from runs.pages.paging import paging
 from runs.pages.run_page import Reader, heading
 from runs.pages.stopping import may
 from runs.sources import held
@@ -169,14 +170,10 @@ def everywhere(
         tenant_id=statement.tenant_id, ref=statement.ref, most=LINES, skip=LINES * (page - 1)
     )
     seen = set(visible_runs(person).filter(pk__in=[x.run for x in rows]).values_list("pk", flat=True))
-    paging = {
-        "page": page, "pages": pages, "previous_url": f"{url}?page={page - 1}" if page > 1 else "",
-        "next_url": f"{url}?page={page + 1}" if page < pages else "",
-    }  # fmt: skip
     return {
         "text": counts(impact),
         "rows": [_rest(x, visible=x.run in seen) for x in rows],
-        "paging": paging if pages > 1 else None,
+        "paging": paging(page, pages, lambda n: f"{url}?page={n}") if pages > 1 else None,
     }
 
 
