@@ -9,9 +9,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from accounts.models import Density, Theme, User
+from accounts.people import LONGEST_NAME
 from accounts.people_log import WrongValueError
-
-LONGEST_NAME = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

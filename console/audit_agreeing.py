@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from django.db.models import QuerySet
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from approvals.models import Decision, Verdict
-from console.audit_frame import Row, origin, visible
-from runs.machine import events as e
+from console.audit_frame import Row, of_run, origin, visible
 
 #: The filter's word for each verdict.
 VERDICTS: Final = {"approve": Verdict.APPROVE, "reject": Verdict.REJECT, "changes": Verdict.ASK}
@@ -43,15 +41,10 @@ def rows(some: list[Decision]) -> list[Row]:
 def _row(made: Decision) -> Row:
     run, _colon, version = made.request.subject.partition(":")
     return {
+        **of_run(made.person, run),
         "at": made.at,
-        "actor": made.person.shown_name,
-        "kind": e.ActorKind.PERSON.value,
         "did": _DID[Verdict(made.verdict)]() % {"version": version},
-        "subject": run,
-        "url": reverse("run", args=[run]),
-        "result": "recorded",
         "seen": made.digest,
         "reason": made.reason,
-        "details": [],
         **origin(made.origin),
     }

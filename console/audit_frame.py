@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Q
+from django.urls import reverse
 
 from accounts.models import User
 from accounts.rights import Right, tenants_with
+from runs.machine import events as e
 
 Row = dict[str, Any]
 
@@ -22,6 +24,20 @@ def visible(person: User, *, by: str, named: str = "") -> Q:
     if named:
         wanted &= Q(**{f"{by}__display_name": named}) | Q(**{f"{by}__username": named})
     return wanted
+
+
+def of_run(person: User, run: str) -> Row:
+    """What entries have in common that tell what a person did about a run, and which no event of it tells."""
+    return {
+        "actor": person.shown_name,
+        "kind": e.ActorKind.PERSON.value,
+        "subject": run,
+        "url": reverse("run", args=[run]),
+        "result": "recorded",
+        "seen": "",
+        "reason": "",
+        "details": [],
+    }
 
 
 def origin(came: Row) -> Row:

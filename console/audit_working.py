@@ -11,10 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from console.audit_frame import Row, origin, visible
+from console.audit_frame import Row, of_run, origin, visible
 from runs.actions import NOTE, Worked
 from runs.actions.working import ASSIGN, CLAIM, RELEASE
-from runs.machine import events as e
 from runs.models import Note, Submission
 
 #: What can be done: code -> (words, no event, how a refused attempt is kept).
@@ -51,7 +50,7 @@ def form_rows(some: list[Submission]) -> list[Row]:
 
 def _form_row(form: Submission) -> Row:
     did = str(_DID[form.result["outcome"]]) % {"name": form.result.get("name", "")}
-    return {**_row(form.person, str(form.run_id)), "at": form.at, "did": did, **origin(form.origin)}
+    return {**of_run(form.person, str(form.run_id)), "at": form.at, "did": did, **origin(form.origin)}
 
 
 def notes(person: User, *, named: str = "", run: str = "", action: str = "") -> QuerySet[Note]:
@@ -66,7 +65,7 @@ def note_rows(some: list[Note]) -> list[Row]:
     """Words for such entries; the note itself is what its person typed."""
     return [
         {
-            **_row(note.person, note.run_id),
+            **of_run(note.person, note.run_id),
             "at": note.at,
             "did": _("wrote a note on the run"),
             "url": f"{reverse('run-notes', args=[note.run_id])}#note-{note.pk}",
@@ -75,16 +74,3 @@ def note_rows(some: list[Note]) -> list[Row]:
         }
         for note in some
     ]
-
-
-def _row(person: User, run: str) -> Row:
-    return {
-        "actor": person.shown_name,
-        "kind": e.ActorKind.PERSON.value,
-        "subject": run,
-        "url": reverse("run", args=[run]),
-        "result": "recorded",
-        "seen": "",
-        "reason": "",
-        "details": [],
-    }

@@ -185,7 +185,7 @@ def documents(person: User, now: datetime) -> list[Line]:
 def _unheard(text: str, rows: list[ConfigurationKept]) -> Line:
     heard = min((row.asked_at for row in rows if row.asked_at), default=None)
     line = _line(text, Counted(number=len(rows), since=heard))
-    return {**line, "attention": bool(rows), "note": "; ".join(row.ref for row in rows)}
+    return {**line, "attention": bool(rows), "note": words.clauses(row.ref for row in rows)}
 
 
 def constraints(person: User, now: datetime) -> list[Line]:

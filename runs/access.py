@@ -81,8 +81,9 @@ def statements_for(person: User) -> QuerySet[Statement]:
     for right in (Right.VIEW_RUNS, Right.MANAGE_POLICIES, Right.REVOKE_CONSTRAINTS):
         agents |= Q(pk__in=agents_for(person, right).values("pk"))
         tenants |= Q(pk__in=tenants_with(person, right).values("pk"))
-    read = Agent.objects.filter(agents | Q(tenant__in=Tenant.objects.filter(tenants)))
-    of_tenant = Q(tenant__in=Tenant.objects.filter(tenants)) | Q(tenant__in=read.values("tenant"))
+    whole = Q(tenant__in=Tenant.objects.filter(tenants))
+    read = Agent.objects.filter(agents | whole)
+    of_tenant = whole | Q(tenant__in=read.values("tenant"))
     return Statement.objects.filter(
         Q(run__in=visible_runs(person).values("pk"))
         | Q(run=None, agent__in=read)

@@ -389,7 +389,7 @@ def requirement(state: s.RunState, agent: agents.Agent, plan: s.PlanDocument) ->
         policy_version=rules.version,
         excluded=_excluded(state, plan, asked.not_by),
         quorums=tuple(Quorum(needed=q.needed, groups=q.groups) for q in asked.quorums),
-        unpassed=_unpassed(asked),
+        unpassed=tuple(Unpassed(name=c.name, kind=c.kind.value, sentence=c.sentence) for c in asked.failed),
         not_by=tuple(sorted(party.value for party in asked.not_by & _LOOKED_UP)),
     )
     return decide.personally(state, asks)
@@ -426,10 +426,6 @@ def unpassed(
         return asked_by(rules, state, plan.plan).failed
     request = state.request
     return request.unpassed if request and request.version == plan.version else ()
-
-
-def _unpassed(asked: policy.Requirement) -> tuple[Unpassed, ...]:
-    return tuple(Unpassed(name=c.name, kind=c.kind.value, sentence=c.sentence) for c in asked.failed)
 
 
 def _excluded(state: s.RunState, plan: s.PlanDocument, parties: frozenset[policy.Party]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from accounts.rights import Right
+from runs.actions import ASSIGNING
 from runs.machine.decide import ConclusionRefused
 from runs.models import Run, Working
 from runs.pages.run_page import Reader
@@ -44,14 +44,12 @@ def another(claim: Working) -> Context:
 def _assigned(row: Working | None, reader: Reader | None) -> Context | None:
     if row is None:
         return None
-    able = reader is None or row.person in (
-        *reader.holders[Right.OPERATE_RUNS], *reader.holders[Right.APPROVE_PLANS]
-    )  # fmt: skip
+    able = reader is None or any(row.person in reader.holders[right] for right in ASSIGNING)
     return {"name": row.person.shown_name, "by": row.by.shown_name, "at": row.at, "able": able}
 
 
 def _may(reader: Reader) -> bool:
-    return bool(reader.mine & {Right.OPERATE_RUNS, Right.APPROVE_PLANS})
+    return not reader.mine.isdisjoint(ASSIGNING)
 
 
 NOBODY = "nobody"
